@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar
 
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError
+from countermark.attestations.keys import Algorithm
 from countermark.ledger.merkle import HASH_BYTES
 
 LEAF_VERSION = 1
@@ -47,22 +48,12 @@ class EntryKind(IntEnum):
     INCARNATION = 6
 
 
-class SignatureAlgorithm(IntEnum):
-    """How a signature was made. The two RSA forms occur in imported envelopes only."""
-
-    ED25519 = 1
-    ECDSA_P256_SHA256 = 2
-    ECDSA_P384_SHA384 = 3
-    ML_DSA_65 = 4
-    RSA_PKCS1V15_SHA256 = 16
-    RSA_PSS_SHA256 = 17
-
-
 @dataclass(frozen=True, slots=True, order=True)
 class LeafSignature:
     """A signature that verified when the entry was admitted. The order of these is the order in a leaf.
 
-    `algorithm` is a `SignatureAlgorithm`; `key_sha256` is the SHA-256 of the key's SubjectPublicKeyInfo; ECDSA signatures are DER.
+    `algorithm` is an `Algorithm` of the attestations; `key_sha256` is the SHA-256 of the key's SubjectPublicKeyInfo; an ECDSA signature
+    is DER.
     `InputError` UNSUPPORTED for another algorithm, MALFORMED for a wrong length.
     """
 
@@ -71,7 +62,7 @@ class LeafSignature:
     signature: bytes
 
     def __post_init__(self) -> None:
-        _known(SignatureAlgorithm, self.algorithm, "signature algorithm")
+        _known(Algorithm, self.algorithm, "signature algorithm")
         _check_hash("key_sha256", self.key_sha256)
         if not 1 <= len(self.signature) <= _MAX_SIGNATURE_BYTES:
             raise _malformed(f"a signature is 1 to {_MAX_SIGNATURE_BYTES} bytes long, not {len(self.signature)}")
