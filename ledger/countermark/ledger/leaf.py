@@ -52,9 +52,8 @@ class EntryKind(IntEnum):
 class LeafSignature:
     """A signature that verified when the entry was admitted. The order of these is the order in a leaf.
 
-    `algorithm` is an `Algorithm` of the attestations; `key_sha256` is the SHA-256 of the key's SubjectPublicKeyInfo; an ECDSA signature
-    is DER.
-    `InputError` UNSUPPORTED for another algorithm, MALFORMED for a wrong length.
+    `algorithm` is an `Algorithm` of the attestations, `key_sha256` the SHA-256 of the key's SubjectPublicKeyInfo, and `signature` is
+    raw, or DER for ECDSA. `InputError` UNSUPPORTED for another algorithm, MALFORMED for a wrong length.
     """
 
     algorithm: int

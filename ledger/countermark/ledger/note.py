@@ -13,7 +13,6 @@ the whole note, whatever else is on it.
 """
 
 import base64
-import binascii
 import re
 from dataclasses import dataclass
 from hashlib import sha256
@@ -39,6 +38,7 @@ _EM_DASH = "\N{EM DASH}"
 
 _DECIMAL = re.compile(r"(?:0|[1-9][0-9]{0,18})\Z")
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f]")
+_NOT_IN_NAME = re.compile(r"[+\x00-\x1f\ud800-\udfff]")
 _HEX_KEY_ID = re.compile(r"[0-9a-f]{8}\Z")
 
 
@@ -213,8 +213,8 @@ def _parse_body(text: str) -> Checkpoint:
 
 
 def _check_name(name: str) -> str:
-    """A name without spaces and plus signs, which part the fields of a line and of a verifier key."""
-    if not name or "+" in name or not name.isprintable() or any(character.isspace() for character in name):
+    """A name without spaces and plus signs, which part the fields of a line and of a verifier key, and that a note can hold."""
+    if not name or _NOT_IN_NAME.search(name) or any(character.isspace() for character in name):
         raise _malformed(f"{name!r} cannot be the name of a log or key: spaces, plus signs and control characters are not allowed")
     return name
 
@@ -231,7 +231,7 @@ def _decode_base64(text: str, what: str) -> bytes:
     """The bytes whose one standard encoding is `text`: padded, and with zeros in the bits that the last digit has to spare."""
     try:
         data = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         raise _malformed(f"{what} is not base64") from None
     if _encode_base64(data) != text:
         raise _malformed(f"{what} is not in canonical base64")
