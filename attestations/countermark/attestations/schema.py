@@ -1,0 +1,130 @@
+"""JSON Schemas (Draft 2020-12) of all documents and predicates, and what is wrong with a value, in words for people.
+
+The schemas are package data, one file a kind. jsonschema counts `1.0` as an integer; our parsers (`jsontext`, `yamltext`) refuse
+every float before a value gets here, so the schemas say `integer` and mean it. Patterns are matched against the whole text,
+because `re.search` with `$` lets a trailing newline through.
+"""
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+from jsonschema.protocols import Validator
+from jsonschema.validators import extend
+from referencing import Registry, Resource
+
+from countermark.attestations.codes import Code
+from countermark.attestations.errors import InputError
+from countermark.attestations.predicate_types import TEST_RESULT, PredicateName
+from countermark.attestations.schema_problems import Problem, explain
+
+DOCUMENT_KINDS = (
+    "Contract",
+    "KeyCatalog",
+    "Profile",
+    "ProfileMap",
+    "CapabilityCatalog",
+    "ReleasePolicy",
+    "TrustPolicy",
+    "RestorePlan",
+    "Waiver",
+    "EvidenceMapping",
+)
+_OTHER_KINDS = ("test-result", "report", "lock", "anchor", "audit")
+
+# A signed waiver is the document itself; two files that differ in case alone would not live together on every disk.
+_FILE_OF = {"waiver": "Waiver"}
+
+
+def kinds() -> tuple[str, ...]:
+    """Every kind that has a schema: documents by their kind, predicates by their name, then what commands write."""
+    return (*DOCUMENT_KINDS, *PredicateName, *_OTHER_KINDS)
+
+
+def schema_text(kind: str) -> str:
+    """The schema of `kind` as one self-contained JSON text: the schemas that it refers to are embedded under their ids.
+
+    Raises `InputError` (UNKNOWN_NAME) for a kind that has no schema.
+    """
+    schema = dict(_schema(_known(kind)))
+    embedded = {name: _schema(name) for name in _referred(schema)}
+    schema["$defs"] = {**schema.get("$defs", {}), **embedded}
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def problems(kind: str, value: object) -> list[Problem]:
+    """Everything wrong with `value` as a `kind`, sorted by pointer; an empty list says that it conforms.
+
+    Raises `InputError` (UNKNOWN_NAME) for a kind that has no schema.
+    """
+    json_value: Any = value
+    return sorted({problem for error in _validator(_known(kind)).iter_errors(json_value) for problem in explain(error)})
+
+
+def problems_for_predicate(predicate_type: str, predicate: object) -> list[Problem] | None:
+    """Everything wrong with a predicate of this type URI; None when there is no schema for the type."""
+    kind = "test-result" if predicate_type == TEST_RESULT else PredicateName.from_uri(predicate_type)
+    return None if kind is None else problems(kind, predicate)
+
+
+def _known(kind: str) -> str:
+    if kind in kinds():
+        return _FILE_OF.get(kind, kind)
+    near = difflib.get_close_matches(kind, kinds(), n=1) or difflib.get_close_matches(kind.lower(), [*PredicateName], n=1)
+    fix = f"did you mean '{near[0]}'?" if near else f"the kinds are {', '.join(kinds())}"
+    raise InputError(Code.UNKNOWN_NAME, f"there is no schema {kind!r}", fix=fix)
+
+
+@cache
+def _schema(name: str) -> Mapping[str, Any]:
+    """The schema file `name`. The cached value is shared and never changed."""
+    file = resources.files("countermark.attestations") / "schemas" / f"{name}.json"
+    schema: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return schema
+
+
+@cache
+def _registry() -> Registry[Mapping[str, Any]]:
+    schemas = [_schema(name) for name in ("common", *sorted({_known(kind) for kind in kinds()}))]
+    return Registry[Mapping[str, Any]]().with_resources((str(schema["$id"]), Resource.from_contents(schema)) for schema in schemas).crawl()
+
+
+@cache
+def _validator(name: str) -> Validator:
+    strict = extend(Draft202012Validator, {"pattern": _whole_text})  # type: ignore[no-untyped-call]  # the stubs leave it untyped
+    validator: Validator = strict(_schema(name), registry=_registry(), format_checker=Draft202012Validator.FORMAT_CHECKER)
+    return validator
+
+
+def _whole_text(_validator: Validator, pattern: str, value: object, _schema: object) -> Iterator[ValidationError]:
+    if isinstance(value, str) and not re.fullmatch(pattern, value):
+        yield ValidationError("another form is wanted")
+
+
+def _referred(schema: object) -> list[str]:
+    """The names of the other schema files that `schema` refers to, directly or not."""
+    found: list[str] = []
+    waiting = [schema]
+    while waiting:
+        for name in _references(waiting.pop()):
+            if name not in found:
+                found.append(name)
+                waiting.append(_schema(name))
+    return found
+
+
+def _references(node: object) -> Iterator[str]:
+    if isinstance(node, Mapping):
+        target = node.get("$ref", "")
+        if isinstance(target, str) and target.startswith("/schema/"):
+            yield target.split("/")[2]
+        node = list(node.values())
+    if isinstance(node, list):
+        for item in node:
+            yield from _references(item)
