@@ -1,6 +1,5 @@
 """Documents that a person writes: YAML or JSON of a known kind, checked against its schema, every value with its place."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from countermark.attestations import jsontext, yamltext
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
-from countermark.attestations.errors import InputError, Location
+from countermark.attestations.errors import InputError, InvalidDocumentError, Location
 from countermark.attestations.located import Located, walk
 
 API_VERSION = "countermark.dev/v1"
@@ -34,18 +33,6 @@ class Document:
     def at(self, pointer: str) -> Location:
         """Where a value of the document stands."""
         return self.located.at(pointer)
-
-
-class InvalidDocumentError(InputError):
-    """A document with one or more mistakes; all of them are told."""
-
-    def __init__(self, mistakes: Sequence[InputError]) -> None:
-        first = mistakes[0]
-        super().__init__(first.code, first.message, at=first.at, fix=first.fix)
-        self.mistakes = tuple(mistakes)
-
-    def __str__(self) -> str:
-        return "\n".join(str(mistake) for mistake in self.mistakes)
 
 
 def read_file(path: Path, *, limit: int = MAX_FILE) -> bytes:

@@ -4,6 +4,7 @@ A verdict is data (a `Finding`, a decision); an error is an exception that says 
 the exit-code table, so a caller who lets an error travel cannot turn it into the wrong exit code.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -59,6 +60,18 @@ class InputError(CountermarkError):
     """The input is malformed, inconsistent with its schema, or cannot be read (exit 3)."""
 
     exit = ExitCode.INVALID
+
+
+class InvalidDocumentError(InputError):
+    """A document with one or more mistakes; all of them are told."""
+
+    def __init__(self, mistakes: Sequence[InputError]) -> None:
+        first = mistakes[0]
+        super().__init__(first.code, first.message, at=first.at, fix=first.fix)
+        self.mistakes = tuple(mistakes)
+
+    def __str__(self) -> str:
+        return "\n".join(str(mistake) for mistake in self.mistakes)
 
 
 class CannotTellError(CountermarkError):

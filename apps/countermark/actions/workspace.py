@@ -1,0 +1,101 @@
+"""Where a ledger's companions lie: its trust policy and keys, in the ledger's own folder unless told otherwise."""
+
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from countermark.attestations.codes import Code
+from countermark.attestations.errors import CannotTellError, InputError, Location
+from countermark.attestations.keys import PublicKey, Signer, load_private, read_key_file
+from countermark.attestations.trust import TrustPolicy
+
+LOG_KEY = "log"
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://")
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A ledger file with the trust policy it is judged by and the folder of its keys."""
+
+    ledger: Path
+    trust_file: Path
+
+    @classmethod
+    def at(cls, ledger: str, trust: Path | None = None) -> Self:
+        """The workspace of `--ledger` and `--trust`."""
+        if _URL.match(ledger):
+            message = f"{ledger.partition(':')[0]} ledgers are not built in this version"
+            raise CannotTellError(Code.UNSUPPORTED, message, fix="give the path of an SQLite ledger")
+        path = Path(ledger)
+        return cls(path, trust or path.parent / "trust.yaml")
+
+    def trust(self) -> TrustPolicy:
+        """The trust policy; `CannotTellError` when there is none, since then nobody is known."""
+        if not self.trust_file.exists():
+            fix = "give --trust FILE, or --key with the signer's public key"
+            raise CannotTellError(Code.UNTRUSTED, "there is no trust policy here", at=Location(str(self.trust_file)), fix=fix)
+        return TrustPolicy.load(self.trust_file)
+
+    def key_file(self, name: str) -> Path:
+        """The private key file that `init` made under this name."""
+        return self.ledger.parent / "keys" / f"{name}.pem"
+
+    def signer(self, role: str, uri: str | None) -> Signer:
+        """The signer of `--key`, or of the role's own key file; `CannotTellError` when there is neither."""
+        if uri is not None:
+            return Signer.load(uri)
+        path = self.key_file(role)
+        if not path.exists():
+            message = f"there is no {role} key beside the ledger"
+            raise CannotTellError(Code.UNREADABLE, message, at=Location(str(path)), fix="give --key with a PEM file or a signer URI")
+        return Signer.load(str(path))
+
+
+def public_key(path: str) -> PublicKey:
+    """The public key of `--key` when something is verified; a private key file gives its public half."""
+    data = read_key_file(Path(path))
+    if b"PRIVATE KEY" in data:
+        return Signer.from_pem(data, path).public
+    return PublicKey.from_pem(data, path)
+
+
+def log_key(workspace: Workspace) -> bytes:
+    """The 32 raw bytes of the local Ed25519 key that signs checkpoints; never a key behind a URI."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    path = workspace.key_file(LOG_KEY)
+    if not path.exists():
+        raise CannotTellError(
+            Code.UNREADABLE, "the key that signs checkpoints is not here", at=Location(str(path)), fix="append on the machine that holds it"
+        )
+    private = load_private(read_key_file(path), str(path))
+    if not isinstance(private, Ed25519PrivateKey):
+        raise InputError(Code.UNSUPPORTED, "a log key is an ed25519 key", at=Location(str(path)), fix="put the log's own key back")
+    return private.private_bytes_raw()
+
+
+def write_new(path: Path, data: bytes, *, mode: int = 0o644) -> None:
+    """Write a file that must not exist yet, with its mode from the first byte on; `InputError` when it exists."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    except FileExistsError:
+        raise InputError(Code.UNREADABLE, "it exists and is not overwritten", at=Location(str(path)), fix="choose another place") from None
+    except OSError as error:
+        why = error.strerror or "it cannot be written"
+        raise InputError(Code.UNREADABLE, why, at=Location(str(path)), fix="choose a place that can be written") from None
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Replace a file's content in one step: readers see the old bytes or the new ones, never a part."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    Path(name).chmod(path.stat().st_mode)
+    Path(name).replace(path)

@@ -1,0 +1,56 @@
+"""The program: global flags, and the commands in the order of a user's day."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from countermark.attestations.errors import CountermarkError
+from countermark.cli import verify
+from countermark.cli.output import Settings, complain
+
+app = typer.Typer(
+    name="countermark",
+    help="A provenance ledger and contract verifier for LLM-serving images.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.add_typer(verify.app, name="verify")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"countermark {version('countermark')}")
+        raise typer.Exit
+
+
+@app.callback()
+def settings(
+    debug: Annotated[bool, typer.Option("--debug", help="Show stack traces.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print no text report and no progress.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print more of what was looked at.")] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colour; so does NO_COLOR.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)] = False,
+) -> None:
+    """Flags that may stand anywhere on the command line."""
+    del version
+    Settings.debug, Settings.quiet, Settings.verbose, Settings.colour = debug, quiet, verbose, not no_color
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; the exit code of the table. A crash travels on."""
+    try:
+        app(args=list(arguments), prog_name="countermark")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    except CountermarkError as error:
+        if Settings.debug:
+            import traceback
+
+            traceback.print_exception(error)
+        complain(error)
+        return int(error.exit)
+    return 0

@@ -1,0 +1,27 @@
+"""Options that mean the same in every command."""
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+LedgerOption: TypeAlias = Annotated[
+    str, typer.Option("--ledger", envvar="COUNTERMARK_LEDGER", metavar="PATH", help="The ledger.", show_default=True)
+]
+TrustOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--trust", metavar="FILE", help="The trust policy; default: trust.yaml beside the ledger.", show_default=False),
+]
+SigningKeyOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        envvar="COUNTERMARK_KEY",
+        metavar="URI",
+        help="Signing key: PEM file or signer URI; default: keys/ROLE.pem beside the ledger.",
+    ),
+]
+OutputOption: TypeAlias = Annotated[
+    list[str], typer.Option("--output", "-o", metavar="FORMAT[=PATH]", help="text or json; repeatable.", show_default=False)
+]
+DEFAULT_LEDGER = "countermark.db"

@@ -1,0 +1,118 @@
+"""Printing: results on stdout, everything else on stderr, JSON alone on stdout when JSON is asked for."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import typer
+
+from countermark.attestations.codes import Code, ExitCode, Outcome, Severity
+from countermark.attestations.errors import CountermarkError, InputError, Location, UsageError
+from countermark.attestations.findings import Finding
+from countermark.cli.report import Report
+
+_PIPE_CLOSED = 141
+_MARKS = {Outcome.PASS: "✓", Outcome.FAIL: "✗", Outcome.ERROR: "✗"}
+_COLOURS = {"OK": "green", "ALLOW": "green", "FAIL": "red", "DENY": "red", "TAMPERED": "red", "INVALID": "red"}
+
+
+class Settings:
+    """What the global flags said; set once, by the program's callback."""
+
+    debug = False
+    quiet = False
+    verbose = False
+    colour = True
+
+
+def finish(command: str, outputs: Sequence[str], act: Callable[[], Report]) -> None:
+    """Run a command's action, print its report in each format that was asked for, and leave with its exit code."""
+    targets = [_target(text) for text in outputs] or [("text", None)]
+    try:
+        report = act()
+    except CountermarkError as error:
+        if Settings.debug:
+            raise
+        report = Report.of_error(error)
+        complain(error)
+        targets = [target for target in targets if target[0] != "text"]
+    for form, path in targets:
+        _emit(_render(form, command, report), form, path)
+    raise typer.Exit(int(report.exit))
+
+
+def _target(text: str) -> tuple[str, Path | None]:
+    form, _, path = text.partition("=")
+    if form not in ("text", "json"):
+        raise UsageError(Code.UNKNOWN_NAME, f"-o {form}: this command prints text and json", fix="write -o json or -o json=FILE")
+    return form, Path(path) if path else None
+
+
+def complain(error: CountermarkError) -> None:
+    """One line a mistake on stderr: where, what, its code, and the fix."""
+    for line in str(error).splitlines():
+        sys.stderr.write(f"countermark: {line}\n")
+
+
+def _render(form: str, command: str, report: Report) -> str:
+    if form == "json":
+        return json.dumps(report.to_json(command), indent=2, ensure_ascii=False)
+    return render_text(command, report)
+
+
+def _emit(text: str, form: str, path: Path | None) -> None:
+    if path is None:
+        if not (form == "text" and Settings.quiet):
+            _print(_coloured(text) if form == "text" else text)
+        return
+    try:
+        path.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        why = error.strerror or "it cannot be written"
+        raise InputError(Code.UNREADABLE, why, at=Location(str(path)), fix="give a path that can be written") from None
+
+
+def _print(text: str) -> None:
+    """Print, and leave as a shell would when the reader of the pipe has gone."""
+    try:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise SystemExit(_PIPE_CLOSED) from None
+
+
+def render_text(command: str, report: Report) -> str:
+    """The report for people: the command's own text, then every finding, then the verdict line."""
+    parts = [report.text] if report.text else []
+    parts.extend(finding_text(finding) for finding in report.findings)
+    parts.extend(f"- not evaluated: {name}" for name in report.not_evaluated)
+    counted = f" · evaluated {report.evaluated} of {report.of}" if report.of or report.exit == ExitCode.NOTHING else ""
+    head = f" · ledger {report.ledger['origin']} at {report.ledger['size']}" if report.ledger else ""
+    parts.append(f"{report.verdict_word()}  {command}{counted}{head} · exit {int(report.exit)}")
+    return "\n".join(parts)
+
+
+def finding_text(finding: Finding) -> str:
+    """A finding as an aligned block of lines."""
+    mark = "!" if finding.severity is not Severity.BLOCK else _MARKS.get(finding.outcome, "?")
+    where = str(finding.location) if finding.location else (finding.subject or "")
+    first = "  ".join(part for part in (f"{mark} {where}".rstrip(), finding.checker or "", f"[{finding.code}]") if part)
+    rows = (("required", finding.required), ("observed", finding.observed), ("evidence", ", ".join(finding.evidence)), ("fix", finding.fix))
+    return "\n".join([first, *(f"    {name:<9} {text}" for name, text in rows if text)])
+
+
+def _coloured(text: str) -> str:
+    if not Settings.colour or not sys.stdout.isatty() or "NO_COLOR" in os.environ:
+        return text
+    return "\n".join(_colour_line(line) for line in text.splitlines())
+
+
+def _colour_line(line: str) -> str:
+    word = line.split(" ", 1)[0]
+    if word in _COLOURS:
+        return typer.style(word, fg=_COLOURS[word], bold=True) + line[len(word) :]
+    if word in ("✗", "✓", "!"):
+        return typer.style(word, fg={"✗": "red", "✓": "green", "!": "yellow"}[word]) + line[1:]
+    return line

@@ -1,0 +1,69 @@
+"""What a command says, as one value that text and JSON are printed from. Documents page, section 13."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from countermark.attestations.codes import Code, ExitCode, Outcome, Severity
+from countermark.attestations.errors import CountermarkError, InvalidDocumentError
+from countermark.attestations.findings import Finding
+
+SCHEMA = "https://countermark.dev/schema/report/v1"
+
+_VERDICTS = {
+    ExitCode.YES: "OK",
+    ExitCode.NO: "FAIL",
+    ExitCode.INVALID: "INVALID",
+    ExitCode.CANNOT_TELL: "CANNOT_TELL",
+    ExitCode.NOTHING: "NOTHING",
+    ExitCode.TAMPERED: "TAMPERED",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The answer of one command. `text` is the human part, printed above the findings; `extra` is what only this command has."""
+
+    exit: ExitCode = ExitCode.YES
+    evaluated: int = 0
+    of: int = 0
+    findings: tuple[Finding, ...] = ()
+    not_evaluated: tuple[str, ...] = ()
+    ledger: Mapping[str, Any] | None = None
+    effective_time: str | None = None
+    text: str = ""
+    verdict: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of_error(cls, error: CountermarkError) -> "Report":
+        """The report of a command that could not answer."""
+        mistakes = error.mistakes if isinstance(error, InvalidDocumentError) else (error,)
+        return cls(exit=error.exit, findings=tuple(_as_finding(mistake) for mistake in mistakes))
+
+    def verdict_word(self) -> str:
+        """The word of the closed list that stands for the exit code, unless the command has its own."""
+        return self.verdict or _VERDICTS[self.exit]
+
+    def to_json(self, command: str) -> dict[str, Any]:
+        """The report object; its shape is versioned by its schema."""
+        from importlib.metadata import version
+
+        return {
+            "schema": SCHEMA,
+            "command": command,
+            "verdict": self.verdict_word(),
+            "exit": int(self.exit),
+            "evaluated": self.evaluated,
+            "of": self.of,
+            "findings": [finding.to_json() for finding in self.findings],
+            "not_evaluated": list(self.not_evaluated),
+            "ledger": self.ledger,
+            "effective_time": self.effective_time,
+            "tool": {"name": "countermark", "version": version("countermark")},
+            **self.extra,
+        }
+
+
+def _as_finding(error: CountermarkError) -> Finding:
+    return Finding(Code(error.code), Outcome.ERROR, error.fix, Severity.BLOCK, location=error.at, observed=error.message)
