@@ -1,0 +1,178 @@
+"""From payload bytes to the rows by which an entry is found, and to whether it is a notice.
+
+A pure function of what was signed: the writer stores what it gives, the auditor calls it again and compares. It is total, because an
+audit must get through any payload; what is not a statement has no rows.
+
+A *notice* is an entry whose absence could turn a no into a yes. Its flag is in the leaf and notices are chained by hash, so the gate
+reads all of them whatever the derived rows say.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from countermark.attestations import jsontext
+from countermark.attestations.codes import Outcome
+from countermark.attestations.digests import Digest, DigestKind
+from countermark.attestations.envelope import pae
+from countermark.attestations.errors import InputError
+from countermark.attestations.located import JsonValue
+from countermark.attestations.outcomes import outcome_of
+from countermark.attestations.predicate_types import PredicateName
+from countermark.attestations.statement import Statement, Subject
+from countermark.ledger.key_event import KeyEvent
+from countermark.ledger.leaf import EntryKind
+from countermark.ledger.submission import DOCUMENT_TYPE, GENESIS_TYPE
+
+UNKNOWN_KIND: Final = "unknown"
+"""The kind of a digest that the statement gives no kind to, as a foreign one does with a bare `sha256`."""
+
+_ALWAYS_READ: Final = frozenset({EntryKind.KEY_EVENT, EntryKind.POLICY, EntryKind.INCARNATION})
+_ALWAYS_NOTICE: Final = frozenset(
+    name.uri for name in (PredicateName.REJECTION, PredicateName.RETRACTION, PredicateName.SUPERSESSION, PredicateName.CONTRACT_VERDICT)
+)
+"""Of the verdicts of one contract the last counts, so that each may be what turns an earlier yes into a no."""
+
+
+class SubjectRow(NamedTuple):
+    """A digest by which an entry is found. `role` says how the entry refers to it: subject, tuple, alias, component, rests-on, key,
+    document."""
+
+    pos: int
+    kind: str
+    digest: bytes
+    role: str
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """What follows from the bytes of a payload."""
+
+    notice: bool
+    subjects: tuple[SubjectRow, ...] = ()
+    predicate_type: str | None = None
+    key_event: KeyEvent | None = None
+
+
+def derive(kind: EntryKind, payload_type: str, payload: bytes) -> Derived:
+    """The derived rows of an entry."""
+    if kind is EntryKind.ATTESTATION:
+        return _of_statement(payload)
+    notice = kind in _ALWAYS_READ
+    if kind is EntryKind.KEY_EVENT:
+        return _of_key_event(payload, notice)
+    if payload_type == DOCUMENT_TYPE:
+        digest = Digest.of(DigestKind.FILE, payload)
+        return Derived(notice, _rows([(digest.kind, digest.raw, "document", None)]))
+    return Derived(notice)
+
+
+def is_genesis(payload_type: str) -> bool:
+    """Whether a payload type is that of entry 0, which no other entry may have."""
+    return payload_type == GENESIS_TYPE
+
+
+def _of_key_event(payload: bytes, notice: bool) -> Derived:
+    try:
+        event = KeyEvent.parse(payload)
+    except InputError:
+        return Derived(notice)
+    rows = _rows([(DigestKind.SPKI, event.key_sha256, "key", event.principal)])
+    return Derived(notice, rows, key_event=event)
+
+
+def _of_statement(payload: bytes) -> Derived:
+    try:
+        statement = Statement.parse(payload, "payload")
+    except InputError:
+        # It can neither deny nor allow anything; admission refuses it, but for the legacy layouts and links that share the media type.
+        return Derived(notice=False)
+    return Derived(_is_notice(statement), _rows(_references(statement)), statement.predicate_type)
+
+
+def _is_notice(statement: Statement) -> bool:
+    if statement.predicate_type in _ALWAYS_NOTICE:
+        return True
+    if statement.predicate_type == PredicateName.IMAGE.uri:
+        return bool(_items(statement.predicate, "aliases") or _components(statement.predicate))
+    return outcome_of(statement.predicate_type, statement.predicate) not in (None, Outcome.PASS)
+
+
+_Reference = tuple[str, bytes, str, str | None]
+
+
+def _rows(references: "Iterator[_Reference] | list[_Reference]") -> tuple[SubjectRow, ...]:
+    unique = dict.fromkeys(references)
+    return tuple(SubjectRow(pos, str(kind), digest, role, name) for pos, (kind, digest, role, name) in enumerate(unique))
+
+
+def _references(statement: Statement) -> Iterator[_Reference]:
+    for subject in statement.subjects:
+        yield from _of_subject(subject)
+    for name, member in _members(statement.predicate, "tuple"):
+        yield from _reference(member, "tuple", name)
+    for item in _items(statement.predicate, "rests_on"):
+        yield from _reference(item, "rests-on", None)
+    if statement.predicate_type == PredicateName.IMAGE.uri:
+        for alias in _items(statement.predicate, "aliases"):
+            yield from _reference(alias.get("digest") if isinstance(alias, dict) else None, "alias", None)
+        for name, component in _components(statement.predicate):
+            for field in ("commit", "tree"):
+                yield from _reference(component.get(field) if isinstance(component, dict) else None, "component", name)
+
+
+def _of_subject(subject: Subject) -> Iterator[_Reference]:
+    name = subject.name or subject.uri
+    typed = {digest.hex: str(digest.kind) for digest in subject.typed}
+    for hexed in subject.digests.values():
+        try:
+            digest = bytes.fromhex(hexed)
+        except ValueError:
+            continue
+        yield typed.get(hexed, UNKNOWN_KIND), digest, "subject", name
+
+
+def _reference(value: JsonValue, role: str, name: str | None) -> Iterator[_Reference]:
+    """A typed digest, or a model by repository and revision."""
+    if isinstance(value, dict):
+        repository, revision = value.get("repository"), value.get("revision")
+        value, name = f"{DigestKind.GIT_COMMIT}:{revision}", repository if isinstance(repository, str) else name
+    if isinstance(value, str):
+        try:
+            digest = Digest.parse(value)
+        except InputError:
+            return
+        yield digest.kind, digest.raw, role, name
+
+
+def _items(value: JsonValue, name: str) -> list[JsonValue]:
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, list) else []
+
+
+def _members(value: JsonValue, name: str) -> list[tuple[str, JsonValue]]:
+    found = value.get(name) if isinstance(value, dict) else None
+    return list(found.items()) if isinstance(found, dict) else []
+
+
+def _components(predicate: JsonValue) -> list[tuple[str, JsonValue]]:
+    built_from = predicate.get("built_from") if isinstance(predicate, dict) else None
+    return _members(built_from, "components")
+
+
+def withheld(kind: EntryKind, payload: bytes) -> bytes | None:
+    """The SHA-256 of the payload that a withhold notice (kind 4) says was erased on purpose."""
+    if kind is not EntryKind.WITHHOLD:
+        return None
+    try:
+        value = jsontext.loads(payload, "withhold notice")
+        named = value.get("payload") if isinstance(value, dict) else None
+        return Digest.parse(named).raw if isinstance(named, str) else None
+    except InputError:
+        return None
+
+
+def signed_bytes(payload_type: str, payload: bytes) -> bytes:
+    """The bytes that the signatures of an entry are over, whatever its kind: DSSE PAE."""
+    return pae(payload_type, payload)

@@ -1,0 +1,63 @@
+"""One hash for the derived rows of each 256 entries.
+
+Most derived rows can be worked out again from the payload, but not the signatures that did not verify, nor anything of an entry whose
+payload was withheld. The hash runs along the entries of a tile, so that an append costs one step:
+
+    digest after entry i = SHA-256(digest before ‖ the rows of entry i, framed)       32 zero bytes before the first entry of a tile
+
+Framing: for each table of `schema.DERIVED` in order, u32 number of rows; for each row, u8 number of cells; for each cell a type byte
+(0 NULL, 1 integer, 2 text, 3 bytes) and, but for NULL, u32 length and content, integers in decimal.
+"""
+
+import struct
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Final, TypeAlias
+
+from countermark.ledger.merkle import HASH_BYTES
+from countermark.ledger.tiles import TILE_WIDTH
+
+Cell: TypeAlias = int | str | bytes | None
+Row: TypeAlias = tuple[Cell, ...]
+EntryRows: TypeAlias = Sequence[Sequence[Row]]
+"""For each table of `schema.DERIVED`, the rows of one entry in order, without the entry's index."""
+
+EMPTY: Final = bytes(HASH_BYTES)
+
+_DOMAIN: Final = b"countermark-index-v1\n"
+_U32: Final = struct.Struct(">I")
+
+
+def extend(digest: bytes, rows: EntryRows) -> bytes:
+    """The digest after one more entry."""
+    parts = [_DOMAIN, digest]
+    for table in rows:
+        parts.append(_U32.pack(len(table)))
+        for row in table:
+            parts.append(bytes((len(row),)))
+            parts.extend(map(_frame, row))
+    return sha256(b"".join(parts)).digest()
+
+
+def tile_of(index: int) -> int:
+    """The tile of `index_digest` that covers an entry."""
+    return index // TILE_WIDTH
+
+
+def begins_tile(index: int) -> bool:
+    """Whether an entry is the first of its tile."""
+    return index % TILE_WIDTH == 0
+
+
+def _frame(cell: Cell) -> bytes:
+    match cell:
+        case None:
+            return b"\0"
+        case bytes():
+            return b"\3" + _U32.pack(len(cell)) + cell
+        case str():
+            data = cell.encode("utf-8", "surrogateescape")
+            return b"\2" + _U32.pack(len(data)) + data
+        case _:
+            data = str(cell).encode()
+            return b"\1" + _U32.pack(len(data)) + data
