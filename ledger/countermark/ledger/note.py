@@ -74,7 +74,7 @@ class VerifierKey:
         """Read the written form, exactly as `str` writes it. `InputError` MALFORMED, or UNSUPPORTED for a key of another type."""
         name, _, rest = text.partition("+")
         hex_id, _, encoded = rest.partition("+")
-        if not _HEX_KEY_ID.match(hex_id):
+        if not _HEX_KEY_ID.match(hex_id) or not encoded:
             raise _malformed(f"{text!r} is not a verifier key of the form NAME+HEX8+BASE64")
         data = _decode_base64(encoded, "the key of a verifier key")
         if data[:1] != _ED25519:
