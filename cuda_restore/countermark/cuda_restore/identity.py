@@ -134,16 +134,16 @@ class Identity:
             raise _refuse("record_schema", "record_schema lacks logical_positions", "every cache stores the positions of its rows")
 
     @classmethod
-    def parse(cls, value: JsonValue, source: str, pointer: str = "") -> Self:
+    def parse(cls, fields: Fields) -> Self:
         """Read the wire object. Optional fields are emitted only when they say something, so an empty one is refused."""
-        fields = Fields.of(value, source, pointer).exact(_REQUIRED, _OPTIONAL)
+        fields.exact(_REQUIRED, _OPTIONAL)
         given = fields.members.keys()
         interleave = fields.integer("cp_kv_cache_interleave_size") if "cp_kv_cache_interleave_size" in given else None
         records = fields.texts("record_schema") if "record_schema" in given else ()
         if "record_schema" in given and not records:
             raise fields.refuse("record_schema", "record_schema is empty", "leave it out when it names no record")
         schema = fields.choice("publication_schema", PublicationSchema) if "publication_schema" in given else PublicationSchema.SNAPSHOT
-        with placed(source, pointer):
+        with placed(fields.source, fields.pointer):
             return cls(
                 target_checkpoint=fields.sha256("target_checkpoint"),
                 draft_checkpoint=fields.sha256("draft_checkpoint"),

@@ -6,6 +6,7 @@ compute it, so a qualified restore asks for a signed `snapshot/v1` as well. (For
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -78,6 +79,11 @@ class ObjectDescriptor:
             raise fields.refuse("encoded_end", f"encoded_end is {end}; start and size give {found.end}", "write start + bytes")
         return found
 
+    @classmethod
+    def parse_all(cls, fields: Fields, name: str) -> tuple[Self, ...]:
+        """Read the list of descriptors `name`, numbered in its order."""
+        return tuple(cls.parse(child, number) for number, child in enumerate(fields.children(name)))
+
     def wire(self) -> dict[str, JsonValue]:
         """The descriptor as the manifest holds it."""
         return {"sha256": self.digest.hex, "bytes": self.size_bytes, "encoded_start": self.start, "encoded_end": self.end}
@@ -97,28 +103,29 @@ class Manifest:
 
     def __post_init__(self) -> None:
         check_pages_identity(self.identity)
+        check_context_digest(self.context_digest)
         check_tokens(self.committed_tokens, self.identity.chunk_tokens, "manifest", "/committed_tokens")
-        if self.encoded_bytes < 1:
-            raise _refuse("/snapshot_encoded_bytes", f"a stream of {self.encoded_bytes} bytes is none", "publish the whole stream")
-        if not 1 <= self.object_bytes <= OBJECT_BYTES_MAX:
-            message = f"objects of {self.object_bytes} bytes; the format allows 1 to {OBJECT_BYTES_MAX}"
-            raise _refuse("/snapshot_object_bytes", message, "cut the stream into objects of at most 64 MiB")
         check_ranges(self.objects, self.object_bytes, self.encoded_bytes)
 
     @classmethod
     def parse(cls, data: bytes, source: str) -> Self:
-        """Read a manifest: shape first, then the self-digest, then the rules. `InputError` names the first place that is wrong."""
-        fields = Fields.of(loads(data, source, limit=MANIFEST_BYTES_MAX), source).exact(_KEYS)
+        """Read a manifest file. `InputError` names the first place that is wrong."""
+        return cls.parse_fields(Fields.of(loads(data, source, limit=MANIFEST_BYTES_MAX), source))
+
+    @classmethod
+    def parse_fields(cls, fields: Fields) -> Self:
+        """Read a manifest object: shape first, then the self-digest, then the rules."""
+        fields.exact(_KEYS)
         fields.constant("schema", SCHEMA)
         fields.constant("format_abi", FORMAT_ABI)
         fields.constant("storage_mode", STORAGE_MODE)
-        identity = Identity.parse(fields.members["identity"], source, "/identity")
-        objects = tuple(ObjectDescriptor.parse(child, number) for number, child in enumerate(fields.children("snapshot_objects")))
+        identity = Identity.parse(fields.child("identity"))
+        objects = ObjectDescriptor.parse_all(fields, "snapshot_objects")
         committed_tokens = fields.integer("committed_tokens")
         fields.constant("logical_chunk_tokens", identity.chunk_tokens)
         fields.constant("logical_chunk_count", committed_tokens // identity.chunk_tokens)
         check_self_digest(fields)
-        with placed(source):
+        with placed(fields.source, fields.pointer):
             return cls(
                 identity=identity,
                 context_digest=fields.sha256("context_digest"),
@@ -183,28 +190,49 @@ def check_pages_identity(identity: Identity) -> None:
         raise _refuse("/identity/quantization_layout", message, "append the digest of the page topology")
 
 
-def check_ranges(objects: tuple[ObjectDescriptor, ...], object_bytes: int, encoded_bytes: int) -> None:
-    """Objects begin at 0, follow each other without gap, have the one size but for the last, and end with the stream."""
+def check_context_digest(sha256: str) -> None:
+    """A context digest is a SHA-256 in hex; it is also a file name."""
+    with placed("manifest", "/context_digest"):
+        Digest(DigestKind.FILE, sha256)
+
+
+def check_object_bytes(size: int, name: str = "snapshot") -> None:
+    """The size that every object but the last has."""
+    if not 1 <= size <= OBJECT_BYTES_MAX:
+        message = f"objects of {size} bytes; the format allows 1 to {OBJECT_BYTES_MAX}"
+        raise _refuse(f"/{name}_object_bytes", message, "cut the stream into objects of at most 64 MiB")
+
+
+def check_ranges(objects: Sequence[ObjectDescriptor], object_bytes: int, encoded_bytes: int, name: str = "snapshot") -> None:
+    """The stream is cut at multiples of one size: objects begin at 0, leave no gap, and only the last may be shorter.
+
+    `name` begins the names of the members: a whole `snapshot`, or a `delta`.
+    """
+    check_object_bytes(object_bytes, name)
+    if encoded_bytes < 1:
+        raise _refuse(f"/{name}_encoded_bytes", f"a stream of {encoded_bytes} bytes is none", "publish the whole stream")
     if not objects:
-        raise _refuse("/snapshot_objects", "there are no objects", "list every object of the stream")
+        raise _refuse(f"/{name}_objects", "there are no objects", "list every object of the stream")
     start = 0
     for number, found in enumerate(objects):
-        last = number == len(objects) - 1
-        place = f"/snapshot_objects/{number}"
         if found.index != number:
-            raise _refuse(place, f"object {number} calls itself {found.index}", "number the objects in stream order")
-        if found.start != start:
-            message = f"encoded_start is {found.start}; the objects before end at {start}"
-            raise _refuse(f"{place}/encoded_start", message, "let every object begin where the one before ends")
-        if not (1 <= found.size_bytes <= object_bytes if last else found.size_bytes == object_bytes):
-            wanted = f"1 to {object_bytes}" if last else f"exactly {object_bytes}"
-            raise _refuse(
-                f"{place}/bytes", f"the object has {found.size_bytes} bytes, not {wanted}", "cut the stream at multiples of one size"
-            )
+            raise _refuse(f"/{name}_objects/{number}", f"object {number} calls itself {found.index}", "number the objects in stream order")
+        _check_range(found, start, object_bytes, last=number == len(objects) - 1, pointer=f"/{name}_objects/{number}")
         start = found.end
     if start != encoded_bytes:
         message = f"the objects end at {start}, the stream at {encoded_bytes}"
-        raise _refuse(f"/snapshot_objects/{len(objects) - 1}/encoded_end", message, "list every object of the stream")
+        raise _refuse(f"/{name}_objects/{len(objects) - 1}/encoded_end", message, "list every object of the stream")
+
+
+def _check_range(found: ObjectDescriptor, start: int, object_bytes: int, *, last: bool, pointer: str) -> None:
+    if found.start != start:
+        message = f"encoded_start is {found.start}; the objects before end at {start}"
+        raise _refuse(f"{pointer}/encoded_start", message, "let every object begin where the one before ends")
+    if not (1 <= found.size_bytes <= object_bytes if last else found.size_bytes == object_bytes):
+        wanted = f"1 to {object_bytes}" if last else f"exactly {object_bytes}"
+        raise _refuse(
+            f"{pointer}/bytes", f"the object has {found.size_bytes} bytes, not {wanted}", "cut the stream at multiples of one size"
+        )
 
 
 def _refuse(pointer: str, message: str, fix: str) -> InputError:

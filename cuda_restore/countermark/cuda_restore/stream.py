@@ -26,6 +26,7 @@ DELTA_MAGIC = b"SPHD1\0"
 HEADER_SCHEMA = "sparkcache-hybrid-pages/v1"
 PREFIX_BYTES = 10
 HEADER_JSON_BYTES_MAX = 1024 * 1024
+HEAD_BYTES_MAX = PREFIX_BYTES + HEADER_JSON_BYTES_MAX
 
 _KEYS = ("block_counts", "layout_sha256", "schema")
 
@@ -46,7 +47,7 @@ class StreamHeader:
     def decode(cls, head: bytes, source: str) -> tuple[Self, int]:
         """The header at the front of `head`, and its bytes up to the first page.
 
-        `head` is the first object, or at least its first 10 + 1 MiB bytes. Keys must stand sorted; the format says nothing of spaces.
+        `head` is the first object, or at least its first `HEAD_BYTES_MAX` bytes. Keys must stand sorted; the format says nothing of spaces.
         """
         text = _header_text(head, source)
         fields = Fields.of(loads(text, source), source).exact(_KEYS)
