@@ -288,6 +288,17 @@ def test_an_interior_node_is_no_leaf() -> None:
             check_inclusion(index, 8, mth(0, 2), upper, mth(0, 8))
 
 
+def test_hashes_of_other_lengths_do_not_shift_into_place() -> None:
+    """A node is hashed over 64 bytes, wherever they are cut: 33 and 31 bytes give the same node as 32 and 32."""
+    both = leaf(0) + leaf(1)
+    for cut in (31, 33):
+        assert node_hash(both[:cut], both[cut:]) == mth(0, 2)
+        with pytest.raises(TamperError):
+            check_inclusion(0, 2, both[:cut], [both[cut:]], mth(0, 2))
+        with pytest.raises(InputError):
+            check_consistency(1, 2, both[:cut], mth(0, 2), [both[cut:]])
+
+
 @pytest.mark.parametrize(("old", "new"), [(2, 1), (1, 0), (-1, 1), (-2, -1)])
 def test_consistency_of_impossible_sizes_is_malformed(old: int, new: int) -> None:
     """Tamper case 36."""

@@ -160,6 +160,7 @@ def test_a_root_is_canonical_base64() -> None:
         NOTE + "— other ????\n",
         NOTE + "— other\n",
         NOTE + "— other QR==\n",
+        NOTE + "— oth\x01er " + b64(bytes(68)) + "\n",
         NOTE.replace("log", "\ud800log"),
         signed(f"{ORIGIN}\n7\n{ROOT}\nextension\n"),
         signed(f"{ORIGIN}\n7\n"),
@@ -234,6 +235,7 @@ def test_notes_are_bounded() -> None:
     assert open_checkpoint(NOTE + other * (MAX_SIGNATURE_LINES - 1), KEY) == CHECKPOINT
     assert code_of(NOTE + other * MAX_SIGNATURE_LINES) is Code.MALFORMED
     assert code_of(NOTE + other * 10_000) is Code.MALFORMED
+    assert code_of(NOTE + "— w.example " + b64(bytes(48_000)) + "\n") is Code.MALFORMED
     assert code_of("x" * 100_000_000) is Code.MALFORMED
 
 
