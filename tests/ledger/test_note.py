@@ -235,7 +235,7 @@ def test_notes_are_bounded() -> None:
     assert open_checkpoint(NOTE + other * (MAX_SIGNATURE_LINES - 1), KEY) == CHECKPOINT
     assert code_of(NOTE + other * MAX_SIGNATURE_LINES) is Code.MALFORMED
     assert code_of(NOTE + other * 10_000) is Code.MALFORMED
-    assert code_of(NOTE + "— w.example " + b64(bytes(48_000)) + "\n") is Code.MALFORMED
+    assert code_of(NOTE + "— w.example " + b64(bytes(49_200)) + "\n") is Code.MALFORMED
     assert code_of("x" * 100_000_000) is Code.MALFORMED
 
 
