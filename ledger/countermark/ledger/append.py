@@ -53,7 +53,7 @@ _MOVE_HEAD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class LogState:
     """The state of the log after its newest transaction. `last_notice` is the leaf hash of the newest notice, zero for none."""
 
     size: int
@@ -77,10 +77,10 @@ class Head:
         }
 
 
-NOTHING_YET: Final = Head(0, Frontier().root(), "", 0, EMPTY, Frontier(), NO_HASH)
+NOTHING_YET: Final = LogState(0, Frontier().root(), "", 0, EMPTY, Frontier(), NO_HASH)
 
 
-def read_head(connection: Connection, key: VerifierKey, known: Head | None) -> Head:
+def read_head(connection: Connection, key: VerifierKey, known: LogState | None) -> LogState:
     """The head, verified against the log's key and against the right edge of the stored tree. `TamperError` when they disagree.
 
     `known` is the head that the caller itself committed last; if it still stands, there is nothing to verify again.
@@ -102,7 +102,7 @@ def read_head(connection: Connection, key: VerifierKey, known: Head | None) -> H
     leaf = _last_leaf(connection, size)
     if leaf.admitted_ms != admitted_ms:
         raise _tampered("the head names another time than the newest entry")
-    return Head(size, root, note, admitted_ms, chain, peaks, leaf_hash(leaf.encode()) if leaf.notice else leaf.prev_notice)
+    return LogState(size, root, note, admitted_ms, chain, peaks, leaf_hash(leaf.encode()) if leaf.notice else leaf.prev_notice)
 
 
 def _last_leaf(connection: Connection, size: int) -> Leaf:
@@ -135,7 +135,7 @@ def existing(connection: Connection, batch: Iterable[Prepared]) -> dict[bytes, i
     return dict(_known(connection, select(*tables.ENTRY.c["dedup", "idx"]), tables.ENTRY.c.dedup, [item.dedup for item in batch]))
 
 
-def extend_log(connection: Connection, head: Head, new: Sequence[Prepared], now_ms: int, signer: CheckpointSigner) -> Head:
+def extend_log(connection: Connection, head: LogState, new: Sequence[Prepared], now_ms: int, signer: CheckpointSigner) -> LogState:
     """Write the new entries and the checkpoint over them; the head after. `CannotTellError` CLOCK, `TamperError`."""
     if now_ms < head.admitted_ms - CLOCK_TOLERANCE_MS:
         behind = (head.admitted_ms - now_ms) // 1000
@@ -147,7 +147,7 @@ def extend_log(connection: Connection, head: Head, new: Sequence[Prepared], now_
     return _sign(connection, head, grown, signer)
 
 
-def _write_entries(connection: Connection, head: Head, new: Sequence[Prepared], admitted_ms: int) -> Head:
+def _write_entries(connection: Connection, head: LogState, new: Sequence[Prepared], admitted_ms: int) -> LogState:
     frontier, notice, rows = head.frontier, head.last_notice, []
     for index, item in enumerate(new, head.size):
         leaf = item.leaf(admitted_ms, notice).encode()
@@ -193,7 +193,7 @@ def _write_derived(connection: Connection, start: int, new: Sequence[Prepared]) 
     connection.execute(_PUT_DIGEST, [{"tile": tile, "digest": digest} for tile, digest in digests.items()])
 
 
-def _write_tiles(connection: Connection, before: int, grown: Head) -> None:
+def _write_tiles(connection: Connection, before: int, grown: LogState) -> None:
     """The tiles that became full. What was stored is read back before anything is signed over it: one flipped bit has ended logs."""
     completed = list(tiles_completed(before, grown.size))
     for level, index in completed:
@@ -208,7 +208,7 @@ def _write_tiles(connection: Connection, before: int, grown: Head) -> None:
         raise _tampered("the tree in the database is not the tree that was signed")
 
 
-def _sign(connection: Connection, head: Head, grown: Head, signer: CheckpointSigner) -> Head:
+def _sign(connection: Connection, head: LogState, grown: LogState, signer: CheckpointSigner) -> LogState:
     note = signer.sign(Checkpoint(signer.vkey.name, grown.size, grown.root))
     encoded = note.encode()
     after = replace(grown, note=note, notes_chain=chain_note(head.notes_chain, encoded))

@@ -17,7 +17,7 @@ from countermark.attestations.findings import Finding
 from countermark.attestations.keys import Signer
 from countermark.ledger import tables
 from countermark.ledger.anchor import Anchor, check_growth, default_path
-from countermark.ledger.append import NOTHING_YET, Head, existing, extend_log, read_head, tile_reader
+from countermark.ledger.append import NOTHING_YET, LogState, existing, extend_log, read_head, tile_reader
 from countermark.ledger.database import connect
 from countermark.ledger.genesis import Genesis
 from countermark.ledger.lock import WriterLock, refuse_network
@@ -47,8 +47,8 @@ class LedgerWriter:
         self._signer = log_signer
         self._anchor_path = anchor or default_path(log_signer.vkey.name)
         self._clock = clock
-        self._known: Head | None = None
-        self._anchored: Head | None = None
+        self._known: LogState | None = None
+        self._anchored: LogState | None = None
         self._dead = False
         self.findings: list[Finding] = []
         """What the caller must print: an anchor that is absent."""
@@ -153,7 +153,7 @@ class LedgerWriter:
                 self._dead = True
                 raise _unknown_outcome(self._path) from error
 
-    def _check_anchor(self, connection: Connection, head: Head) -> None:
+    def _check_anchor(self, connection: Connection, head: LogState) -> None:
         anchor = Anchor.read(self._anchor_path)
         if anchor is None:
             self._note_missing_anchor()
@@ -170,7 +170,7 @@ class LedgerWriter:
         if not self.findings and self._anchored is None:
             self.findings.append(missing_anchor(self._anchor_path))
 
-    def _committed(self, head: Head) -> None:
+    def _committed(self, head: LogState) -> None:
         """COMMIT has returned: the head may now be remembered and shown."""
         self._known = head
         if self._anchored is not head:

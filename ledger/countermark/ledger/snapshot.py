@@ -1,0 +1,66 @@
+"""One consistent view of a ledger file: a read transaction of the standard library's sqlite3, with every error typed."""
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from countermark.attestations.codes import Code
+from countermark.attestations.errors import Location, TamperError
+from countermark.ledger.database import sqlite_errors
+from countermark.ledger.tiles import TileReader
+
+
+class Snapshot:
+    """The ledger as it was when the snapshot was taken; writers go on meanwhile and are not waited for."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+
+    def begin(self) -> None:
+        """Fix the view, which lasts until `close`."""
+        self.rows("BEGIN")
+        self.rows("SELECT 1 FROM head")
+
+    def close(self) -> None:
+        """End the view and close the file."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        with sqlite_errors(self.path):
+            return self._connection.execute(sql, values).fetchall()
+
+    def row(self, sql: str, *values: object) -> tuple[Any, ...] | None:
+        """The first row of a query, if there is one."""
+        with sqlite_errors(self.path):
+            found: tuple[Any, ...] | None = self._connection.execute(sql, values).fetchone()
+        return found
+
+    def tree(self, size: int) -> TileReader:
+        """The stored tree at `size`; it believes the database, so what it gives must be checked against a signed root."""
+
+        def column(sql: str, *values: int) -> Sequence[bytes]:
+            return [value for (value,) in self.rows(sql, *values) if isinstance(value, bytes)]
+
+        return TileReader(
+            size,
+            lambda level, index: b"".join(column("SELECT hashes FROM tile WHERE level = ? AND idx = ?", level, index)),
+            lambda start, stop: column("SELECT leaf_hash FROM entry WHERE idx >= ? AND idx < ? ORDER BY idx", start, stop),
+            lambda level, start, stop: column(
+                "SELECT root FROM tile WHERE level = ? AND idx >= ? AND idx < ? ORDER BY idx", level, start, stop
+            ),
+        )
+
+    def tampered(self, message: str) -> TamperError:
+        """The error that says this ledger contradicts its own proof."""
+        fix = "run `countermark verify ledger`, and compare with a backup and a checkpoint that somebody else holds"
+        return TamperError(Code.LEDGER_TAMPERED, message, at=Location(str(self.path)), fix=fix)
