@@ -1,0 +1,52 @@
+"""Opening files that somebody else made: regular files only, bounded reads, and an error that names the path."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from countermark.attestations.codes import Code
+from countermark.attestations.errors import InputError, Location
+
+CHUNK_BYTES = 1 << 20
+
+
+@contextmanager
+def opened(path: Path, name: str = "") -> Iterator[BinaryIO]:
+    """The regular file at `path`, open for reading; `name` is what errors call it. A pipe or device is refused without waiting on it."""
+    shown = name or str(path)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        raise unreadable(shown, error) from None
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise InputError(Code.UNREADABLE, "this is not a regular file", at=Location(shown), fix="give the path of a file")
+        try:
+            yield file
+        except OSError as error:
+            raise unreadable(shown, error) from None
+
+
+def read_bytes(path: Path, limit_bytes: int, name: str = "") -> bytes:
+    """The whole file, of at most `limit_bytes`; more is `TOO_LARGE`."""
+    with opened(path, name) as file:
+        data = file.read(limit_bytes + 1)
+    if len(data) > limit_bytes:
+        raise too_large(name or str(path), limit_bytes)
+    return data
+
+
+def too_large(name: str, limit_bytes: int) -> InputError:
+    """The error for a document larger than its kind can be."""
+    return InputError(
+        Code.TOO_LARGE, f"more than {limit_bytes} bytes, which no document of this kind needs", at=Location(name), fix="check the file"
+    )
+
+
+def unreadable(name: str, error: OSError | ValueError) -> InputError:
+    """The error for a path that the system would not open or read."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return InputError(Code.UNREADABLE, f"cannot be read: {reason}", at=Location(name), fix="check the path and its permissions")
