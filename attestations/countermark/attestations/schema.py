@@ -24,6 +24,8 @@ from countermark.attestations.errors import InputError
 from countermark.attestations.predicate_types import TEST_RESULT, PredicateName
 from countermark.attestations.schema_problems import Problem, explain
 
+__all__ = ["DOCUMENT_KINDS", "Problem", "kinds", "problems", "problems_for_predicate", "schema_text"]
+
 DOCUMENT_KINDS = (
     "Contract",
     "KeyCatalog",
