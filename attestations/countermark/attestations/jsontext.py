@@ -91,7 +91,7 @@ def _constant(text: str) -> float:
 
 def _check_tree(value: JsonValue) -> None:
     for pointer, node in walk(value):
-        if pointer.count("/") >= MAX_DEPTH:
+        if isinstance(node, dict | list) and pointer.count("/") >= MAX_DEPTH:
             raise InputError(Code.TOO_LARGE, "too deep")
         for text in (node if isinstance(node, dict) else [node]) if isinstance(node, dict | str) else ():
             text.encode()  # UnicodeEncodeError, a ValueError, for a lone surrogate
@@ -132,10 +132,11 @@ class _Reader:
         return InputError(code, message, at=Location(self.source, *self._place(at), pointer), fix=fix)
 
     def _value(self, at: int, pointer: str, depth: int) -> tuple[JsonValue, int]:
-        if depth > MAX_DEPTH:
-            raise self._error(Code.TOO_LARGE, at, f"nested deeper than {MAX_DEPTH}", "flatten the document")
         self.positions[pointer] = self._place(at)
-        match self.text[at : at + 1]:
+        first = self.text[at : at + 1]
+        if depth >= MAX_DEPTH and first in ("{", "["):
+            raise self._error(Code.TOO_LARGE, at, f"nested deeper than {MAX_DEPTH}", "flatten the document")
+        match first:
             case "{":
                 return self._object(at, pointer, depth)
             case "[":
