@@ -23,7 +23,7 @@ from countermark.cuda_restore.writer import layers_in_order, write_snapshot
 TOKENS = 512
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def layout() -> Layout:
     """Full, sliding and recurrent layers; pages of 512, 256, 96 and 160 bytes."""
     return Layout(
@@ -35,7 +35,7 @@ def layout() -> Layout:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def identity(layout: Layout) -> Identity:
     """Rank 1 of TP2."""
     return Identity(
@@ -54,13 +54,13 @@ def identity(layout: Layout) -> Identity:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def geometry(identity: Identity, layout: Layout) -> Geometry:
     """512 tokens: four, two and one blocks."""
     return Geometry(identity, TOKENS, layout, (4, 2, 1))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def context(identity: Identity) -> str:
     """The digest of the tokens 0 to 511."""
     return context_digest(salt_of(identity, ContextSalt.MULTIMODAL_V2), range(TOKENS))

@@ -141,10 +141,10 @@ class Layout:
     @classmethod
     def parse(cls, data: bytes, source: str) -> Self:
         """Read a layout document: the JSON list of groups."""
-        fields = Fields({"groups": loads(data, source)}, source)
-        groups = tuple(
-            Group.parse(Fields(group.members, source, group.pointer.removeprefix("/groups"))) for group in fields.children("groups")
-        )
+        value = loads(data, source)
+        if not isinstance(value, list):
+            raise refusal(source, "", "a layout is a list of groups", "write the groups in a JSON list")
+        groups = tuple(Group.parse(Fields.of(group, source, f"/{number}")) for number, group in enumerate(value))
         with placed(source):
             return cls(groups)
 
