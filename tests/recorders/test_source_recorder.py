@@ -10,6 +10,7 @@ import pytest
 from countermark.attestations.codes import Code, ExitCode
 from countermark.attestations.errors import CannotTellError, CountermarkError, InputError, NothingError, UsageError
 from countermark.attestations.located import JsonValue
+from countermark.attestations.schema import problems
 from countermark.recorders.git import public_address
 from countermark.recorders.source import check_source, record_source
 
@@ -44,7 +45,8 @@ def test_commit_tree_and_parents_are_those_of_git(tmp_path: Path, object_format:
     assert [subject.digests for subject in recording.subjects] == [{"gitCommit": second}, {"gitTree": tree}]
     raw = base64.b64decode(str(recording.predicate["object"]))
     assert hashlib.new(object_format, b"commit %d\0" % len(raw) + raw).hexdigest() == second
-    assert set(recording.predicate) == {"repository", "commit", "tree", "parents", "object", "dirty", "dirty_paths", "source_trees"}
+    assert set(recording.predicate) == {"commit", "tree", "parents", "object", "dirty", "dirty_paths", "source_trees"}
+    assert problems("source", recording.predicate) == []
 
 
 @pytest.mark.parametrize("object_format", FORMATS)

@@ -28,9 +28,15 @@ THEIRS = "sparkcache-source-tree/v1"
 
 
 def digests(repository: Path, *asked: str, include: tuple[str, ...] = ()) -> list[tuple[str, int]]:
-    found = record_source(repository, source_trees=asked, include=include).predicate["source_trees"]
+    found = record_source(repository, source_trees=asked, include=listed(repository, include)).predicate["source_trees"]
     assert isinstance(found, list)
     return [(str(tree["digest"]).removeprefix("source-tree:sha256:"), files_of(tree)) for tree in found if isinstance(tree, dict)]
+
+
+def listed(repository: Path, include: tuple[str, ...]) -> Path | None:
+    path = repository.with_name("include.txt")
+    path.write_text("".join(f"{line}\n" for line in include))
+    return path if include else None
 
 
 def files_of(tree: dict[str, JsonValue]) -> int:
@@ -72,7 +78,7 @@ def test_root_and_include_are_recorded_as_asked(tmp_path: Path) -> None:
     repository = vector_repository(tmp_path / "r")
     trees = record_source(repository, source_trees=[f"{OURS}:./pkg/", f"{OURS}:"]).predicate["source_trees"]
     assert isinstance(trees, list)
-    assert [tree["root"] for tree in trees if isinstance(tree, dict)] == ["pkg", "."]
+    assert [tree["root"] for tree in trees if isinstance(tree, dict)] == ["pkg", ""]
     expected = countermark_digest([member("b.txt", b"hello\n")])
     assert digests(repository, f"{OURS}:pkg", include=("b.txt",)) == [(expected, 1)]
 
@@ -100,7 +106,7 @@ def test_line_endings_do_not_depend_on_the_cut(pieces: list[bytes]) -> None:
 
 def refused(repository: Path, code: Code, *asked: str, include: tuple[str, ...] = (), names: str = "") -> None:
     with pytest.raises(CountermarkError) as caught:
-        record_source(repository, source_trees=asked or [OURS], include=include)
+        record_source(repository, source_trees=asked or [OURS], include=listed(repository, include))
     assert caught.value.code is code
     assert names in str(caught.value)
     assert caught.value.fix

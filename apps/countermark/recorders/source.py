@@ -10,6 +10,7 @@ from countermark.attestations.codes import Code, Outcome
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.findings import Finding
 from countermark.attestations.located import JsonValue
+from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.statement import Subject
 from countermark.recorders.files import read_bytes
 from countermark.recorders.git import MAX_COMMIT_BYTES, MAX_TREE_BYTES, GitRepository
@@ -19,7 +20,6 @@ from countermark.recorders.shape import Node
 from countermark.recorders.source_tree import OURS, SourceTreeRequest, parse_include, source_tree
 from countermark.recorders.work_tree import WorkTreeState, work_tree_state
 
-PREDICATE = "source"
 MAX_INCLUDE_BYTES = 16 << 20
 
 
@@ -51,13 +51,14 @@ def read_include(path: Path) -> tuple[str, ...]:
         raise Node(None, str(path)).error("the include list is not UTF-8", "save it as UTF-8", Code.UNREADABLE) from None
 
 
-def record_source(path: Path, rev: str = "HEAD", *, include: tuple[str, ...] = (), source_trees: Sequence[str] = ()) -> Recording:
+def record_source(path: Path, rev: str = "HEAD", *, include: Path | None = None, source_trees: Sequence[str] = ()) -> Recording:
     """The `source/v1` statement of a commit of the repository at `path`.
 
     `source_trees` are `ALGORITHM[:ROOT]`; an include list without any asks for `countermark-source-tree/v1` of the whole tree.
     `dirty` speaks of the work tree, and only when the commit is the one checked out; of any other commit nothing can be dirty.
     """
-    requests = [SourceTreeRequest.parse(text, include) for text in source_trees or ([OURS] if include else [])]
+    listed = read_include(include) if include else ()
+    requests = [SourceTreeRequest.parse(text, listed) for text in source_trees or ([OURS] if include else [])]
     with GitRepository(path) as repository:
         commit = repository.commit(rev)
         raw = repository.read(commit.hex, "commit", MAX_COMMIT_BYTES)
@@ -69,7 +70,7 @@ def record_source(path: Path, rev: str = "HEAD", *, include: tuple[str, ...] = (
         state = work_tree_state(repository) if checked_out else WorkTreeState()
         address = repository.origin()
     predicate: dict[str, JsonValue] = {
-        "repository": address,
+        **({"repository": address} if address else {}),
         "commit": str(commit),
         "tree": str(edges.tree),
         "parents": [str(parent) for parent in edges.parents],
@@ -79,7 +80,7 @@ def record_source(path: Path, rev: str = "HEAD", *, include: tuple[str, ...] = (
         "source_trees": [*trees],
     }
     subjects = (Subject.of(commit, uri=f"git+{address}@{commit.hex}" if address else None), Subject.of(edges.tree))
-    return Recording(PREDICATE, subjects, predicate, tuple(_notes(state)))
+    return Recording(PredicateName.SOURCE, subjects, predicate, tuple(_notes(state)))
 
 
 def _notes(state: WorkTreeState) -> Iterator[str]:

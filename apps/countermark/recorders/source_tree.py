@@ -55,10 +55,10 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class SourceTreeRequest:
-    """Which digest of which part of a commit: the algorithm, the root folder (`.` is the whole tree), the include list (empty: all)."""
+    """Which digest of which part of a commit: the algorithm, the root folder (empty: the whole tree), the include list (empty: all)."""
 
     algorithm: str
-    root: str = "."
+    root: str = ""
     include: tuple[str, ...] = ()
 
     @classmethod
@@ -67,7 +67,7 @@ class SourceTreeRequest:
         algorithm, _, root = text.partition(":")
         if algorithm not in ALGORITHMS:
             raise UsageError(Code.UNKNOWN_NAME, f"{algorithm!r} is no source-tree algorithm", fix=f"use {' or '.join(ALGORITHMS)}")
-        return cls(algorithm, "/".join(_parts(root, "the root of a source tree")) or ".", include)
+        return cls(algorithm, "/".join(_parts(root, "the root of a source tree")), include)
 
 
 def parse_include(text: str, source: str) -> tuple[str, ...]:
@@ -179,7 +179,7 @@ def _sparkcache(objects: Objects, chosen: Mapping[bytes, TreeEntry]) -> tuple[in
 
 
 def _descend(objects: Objects, tree_oid: str, root: str) -> str:
-    for part in root.split("/") if root != "." else ():
+    for part in root.split("/") if root else ():
         found = [entry for entry in objects.tree(tree_oid) if entry.name == part.encode() and entry.mode == DIRECTORY]
         if not found:
             raise InputError(Code.UNKNOWN_NAME, f"the commit has no folder {root!r}", fix="give a root that is a folder of the commit")
@@ -272,5 +272,7 @@ def _bad_path(path: bytes, message: str, fix: str) -> InputError:
 
 def _nothing(request: SourceTreeRequest) -> NothingError:
     return NothingError(
-        Code.NOTHING_EVALUATED, f"{request.algorithm} over {request.root!r} covers no file", fix="give a root or include list with files"
+        Code.NOTHING_EVALUATED,
+        f"{request.algorithm} over {request.root or 'the whole tree'} covers no file",
+        fix="give a root or include list with files",
     )
