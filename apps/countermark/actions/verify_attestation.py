@@ -33,11 +33,12 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One envelope with its verified statement, or with the error that it met."""
+    """One envelope with its verified statement, or with the error that it met; no envelope when it could not be read."""
 
     source: str
-    verified: VerifiedStatement | None
+    envelope: Envelope | None
     error: CountermarkError | None
+    verified: VerifiedStatement | None = None
 
     @property
     def exit(self) -> ExitCode:
@@ -56,22 +57,25 @@ class Checked:
 def check_files(paths: Sequence[str], trust: Trust, now: Instant, expected: Expectation) -> list[Checked]:
     """Every envelope of the files, verified at `now`. An unreadable file is one of the results."""
     verifier = Verifier(trust)
-    return [_check(item, path, verifier, now, expected) for path in paths for item in _read(path)]
+    return [check_one(item, path, verifier, now, expected) for path, item in read_all(paths)]
 
 
-def _read(path: str) -> Iterator[Envelope | InputError]:
-    try:
-        yield from read_envelopes(path)
-    except InputError as error:
-        yield error
+def read_all(paths: Sequence[str]) -> Iterator[tuple[str, Envelope | InputError]]:
+    """Each envelope with the path it came from; a file that cannot be read gives its error."""
+    for path in paths:
+        try:
+            yield from ((path, item) for item in read_envelopes(path))
+        except InputError as error:
+            yield path, error
 
 
-def _check(item: Envelope | InputError, path: str, verifier: Verifier, now: Instant, expected: Expectation) -> Checked:
+def check_one(item: Envelope | InputError, path: str, verifier: Verifier, now: Instant, expected: Expectation) -> Checked:
+    """One envelope, verified; whatever it meets is in the result."""
     if isinstance(item, InputError):
         return Checked(str(item.at or path), None, item)
     try:
         verified = verifier.verify(item, at=now)
         expected.check(verified, item.source)
     except CountermarkError as error:
-        return Checked(item.source, None, error)
-    return Checked(item.source, verified, None)
+        return Checked(item.source, item, error)
+    return Checked(item.source, item, None, verified)

@@ -5,12 +5,18 @@ import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from countermark.attestations.codes import Code
-from countermark.attestations.errors import CannotTellError, InputError, Location
+from countermark.attestations.errors import CannotTellError, InputError, Location, RefusedError
 from countermark.attestations.keys import PublicKey, Signer, load_private, read_key_file
 from countermark.attestations.trust import TrustPolicy
+from countermark.ledger.read import LedgerReader
+
+if TYPE_CHECKING:
+    from countermark.ledger.write import LedgerWriter  # brings SQLAlchemy, which commands that only read do without
 
 LOG_KEY = "log"
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
@@ -62,19 +68,42 @@ def public_key(path: str) -> PublicKey:
     return PublicKey.from_pem(data, path)
 
 
-def log_key(workspace: Workspace) -> bytes:
-    """The 32 raw bytes of the local Ed25519 key that signs checkpoints; never a key behind a URI."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+def open_reader(workspace: Workspace, trust: TrustPolicy | None = None) -> LedgerReader:
+    """A verified view of the ledger; `RefusedError` UNTRUSTED when the trust policy believes other logs."""
+    reader = LedgerReader.open(workspace.ledger)
+    believed = {log.origin: log.vkey for log in trust.logs} if trust else {}
+    if trust and believed and believed.get(reader.genesis.origin) != reader.genesis.log_vkey:
+        reader.close()
+        message = f"{trust.source} does not believe the log {reader.genesis.origin} with its key"
+        raise RefusedError(
+            Code.UNTRUSTED,
+            message,
+            at=Location(str(workspace.ledger)),
+            fix="add it under spec.logs, or give the trust policy of this ledger",
+        )
+    return reader
 
+
+def open_writer(workspace: Workspace) -> "LedgerWriter":
+    """The ledger, open for appending under its local log key."""
+    from countermark.ledger.note import CheckpointSigner
+    from countermark.ledger.write import LedgerWriter
+
+    with open_reader(workspace) as reader:
+        origin = reader.genesis.origin
+    return LedgerWriter.open(workspace.ledger, CheckpointSigner(origin, _log_key(workspace)))
+
+
+def _log_key(workspace: Workspace) -> Ed25519PrivateKey:
+    """The key that signs checkpoints: a local Ed25519 key, never one behind a URI."""
     path = workspace.key_file(LOG_KEY)
     if not path.exists():
-        raise CannotTellError(
-            Code.UNREADABLE, "the key that signs checkpoints is not here", at=Location(str(path)), fix="append on the machine that holds it"
-        )
+        message = "the key that signs checkpoints is not here"
+        raise CannotTellError(Code.UNREADABLE, message, at=Location(str(path)), fix="append on the machine that holds it")
     private = load_private(read_key_file(path), str(path))
     if not isinstance(private, Ed25519PrivateKey):
         raise InputError(Code.UNSUPPORTED, "a log key is an ed25519 key", at=Location(str(path)), fix="put the log's own key back")
-    return private.private_bytes_raw()
+    return private
 
 
 def write_new(path: Path, data: bytes, *, mode: int = 0o644) -> None:

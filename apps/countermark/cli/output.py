@@ -85,6 +85,8 @@ def _print(text: str) -> None:
 
 def render_text(command: str, report: Report) -> str:
     """The report for people: the command's own text, then every finding, then the verdict line."""
+    if report.bare:
+        return report.text
     parts = [report.text] if report.text else []
     parts.extend(finding_text(finding) for finding in report.findings)
     parts.extend(f"- not evaluated: {name}" for name in report.not_evaluated)

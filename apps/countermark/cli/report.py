@@ -22,7 +22,8 @@ _VERDICTS = {
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The answer of one command. `text` is the human part, printed above the findings; `extra` is what only this command has."""
+    """The answer of one command. `text` is the human part, printed above the findings; `extra` is what only this command has;
+    a `bare` report is its text alone."""
 
     exit: ExitCode = ExitCode.YES
     evaluated: int = 0
@@ -34,6 +35,7 @@ class Report:
     text: str = ""
     verdict: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
+    bare: bool = False
 
     @classmethod
     def of_error(cls, error: CountermarkError) -> "Report":

@@ -1,0 +1,49 @@
+"""`search`: entries by a digest prefix."""
+
+from dataclasses import dataclass
+
+from countermark.actions.workspace import Workspace, open_reader
+from countermark.attestations.statement import Statement
+from countermark.ledger.leaf import EntryKind
+from countermark.ledger.read import LedgerReader
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A digest that begins as asked, in a proven entry."""
+
+    digest: str
+    index: int
+    role: str
+    predicate_type: str
+    payload: str
+
+    def to_json(self) -> dict[str, object]:
+        """One row of the report."""
+        return {name: getattr(self, name) for name in ("digest", "index", "role", "predicate_type", "payload")}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """All hits, and the head that they were found at."""
+
+    origin: str
+    size: int
+    hits: tuple[Hit, ...]
+
+
+def search_ledger(workspace: Workspace, prefix: str) -> Found:
+    """Every digest of the ledger that begins with `prefix`; its kind and algorithm, if given, must be those of the hit."""
+    kind, _, hexed = prefix.rpartition(":")
+    with open_reader(workspace) as reader:
+        hits = (_hit(reader, hit.kind, hit.hex, hit.index, hit.role) for hit in reader.search_prefix(hexed))
+        wanted = tuple(hit for hit in hits if not kind or hit.digest.rpartition(":")[0] in (kind, f"{kind}:sha256") or kind == "sha256")
+        return Found(reader.head.origin, reader.head.size, wanted)
+
+
+def _hit(reader: LedgerReader, kind: str, hexed: str, index: int, role: str) -> Hit:
+    entry = reader.entry(index)
+    is_statement = entry.leaf.kind is EntryKind.ATTESTATION
+    what = Statement.parse(entry.payload, f"entry {index}").predicate_type if is_statement else entry.leaf.payload_type
+    digest = f"{kind}:{hexed}" if kind.startswith("git-") else f"{kind}:sha256:{hexed}"
+    return Hit(digest, index, role, what, str(entry.digest))

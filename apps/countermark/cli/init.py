@@ -1,0 +1,39 @@
+"""`countermark init [DIR]`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from countermark.cli.options import OutputOption
+from countermark.cli.output import finish
+from countermark.cli.report import Report
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to make it.")] = Path(),
+    origin: Annotated[str | None, typer.Option(metavar="NAME", help="The log's name; default: countermark.local/DIR/RANDOM.")] = None,
+    encrypt: Annotated[bool, typer.Option("--encrypt", help="Encrypt the private keys with a password.")] = False,
+    output: OutputOption = [],
+) -> None:
+    """Make a ledger with its keys, trust policy, sample contract and sample policy."""
+
+    def act() -> Report:
+        from countermark.actions.init import initialise
+        from countermark.cli.password import new_password
+
+        made = initialise(folder, origin=origin, password=new_password() if encrypt else None)
+        ledger = made.workspace.ledger
+        lines = [
+            f"made {ledger}, the log {made.origin}",
+            f"  keys in {ledger.parent / 'keys'}: keep the .pem files to yourself",
+            f"  trust in {made.workspace.trust_file}: one operator for all roles, until you name others",
+            "next",
+            f"  countermark record source . --ledger {ledger}",
+            f"  countermark verify contract contract.yaml      after you put your pins into {ledger.parent / 'contract.yaml'}",
+            f"  countermark verify ledger --ledger {ledger}",
+        ]
+        files = [str(path) for path in made.files]
+        return Report(evaluated=1, of=1, ledger={"origin": made.origin, "size": 1}, text="\n".join(lines), extra={"files": files})
+
+    finish("init", output, act)
