@@ -200,6 +200,8 @@ def check_scatter(staging: StagingMemory, spans: SpanTable, destination: Buffer,
         )
     if status.size != STATUS_BYTES:
         raise InputError(Code.MALFORMED, f"a status buffer has {STATUS_BYTES} bytes", fix="allocate it with that size")
+    if spans.total_bytes > staging.payload.size:
+        raise InputError(Code.MALFORMED, "the spans read a byte of the slab twice", fix="give every page its own bytes")
     spans.check_bounds(staging.payload.size, destination.size)
 
 
@@ -216,9 +218,9 @@ class Ownership:
     """
 
     def __init__(self) -> None:
-        self._releases: dict[object, Callable[[], None]] = {}
+        self._releases: dict[object, Callable[[], object]] = {}
 
-    def add(self, key: object, release: Callable[[], None]) -> None:
+    def add(self, key: object, release: Callable[[], object]) -> None:
         """Own `key` until it is released."""
         self._releases[key] = release
 

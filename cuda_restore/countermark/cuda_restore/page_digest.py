@@ -44,15 +44,18 @@ def page_table(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[n
     return table
 
 
-def page_digests(data: NDArray[np.uint8], pages: NDArray[np.void], key: DigestKey) -> Digests:
-    """The digests of the pages that a page table names in `data`. An `InputError` if a page leaves it."""
-    digests = np.zeros((len(pages), 2), np.uint64)
-    outside = (pages["start"] > data.size) | (pages["bytes"] > data.size - np.minimum(pages["start"], np.uint64(data.size)))
+def check_pages(pages: NDArray[np.void], size: int) -> None:
+    """Refuse a page table with a page outside the first `size` bytes."""
+    outside = (pages["start"] > size) | (pages["bytes"] > size - np.minimum(pages["start"], np.uint64(size)))
     if outside.any():
         page = int(np.flatnonzero(outside)[0])
-        raise InputError(
-            Code.MALFORMED, f"page {page} leaves the {data.size} bytes it is read from", fix="digest pages of this very buffer"
-        )
+        raise InputError(Code.MALFORMED, f"page {page} leaves the {size} bytes it is read from", fix="digest pages of this very buffer")
+
+
+def page_digests(data: NDArray[np.uint8], pages: NDArray[np.void], key: DigestKey) -> Digests:
+    """The digests of the pages that a page table names in `data`. An `InputError` if a page leaves it."""
+    check_pages(pages, data.size)
+    digests = np.zeros((len(pages), 2), np.uint64)
     for size in np.unique(pages["bytes"]):
         chosen = np.flatnonzero(pages["bytes"] == size)
         keys = [_keys(seed, -(-int(size) // 4)) for seed in (key.low, key.high)]
