@@ -1,0 +1,39 @@
+# Everything from a fresh clone: `make demo` runs the main job end to end, `make test` passes the tests.
+PYTHON ?= python3
+BIN := .venv/bin
+ROOMS := attestations ledger contracts cuda_restore migrations apps tests
+
+.PHONY: demo test test-extended lint wheel clean bench-ledger
+
+demo: .venv/ready
+	@rm -rf demo
+	@$(BIN)/countermark demo demo
+
+test: .venv/ready
+	@$(BIN)/pytest -m "not slow and not gpu" $(PYTEST_ARGS)
+
+test-extended: .venv/ready
+	@$(BIN)/pytest -m "not gpu" $(PYTEST_ARGS)
+
+lint: .venv/ready
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+wheel: .venv/ready
+	@rm -rf dist && $(BIN)/hatchling build -t wheel
+
+bench-ledger: .venv/ready
+	@$(BIN)/python -m benchmarks.ledger
+
+# Compiled files are made at once: without them every start of the program takes three times as long.
+.venv/ready: requirements-dev.txt pyproject.toml
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q .venv/lib $(ROOMS) || true
+	@touch $@
+
+clean:
+	@rm -rf .venv demo dist
