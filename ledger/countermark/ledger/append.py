@@ -16,7 +16,7 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import CannotTellError, CountermarkError, TamperError
 from countermark.ledger import tables
-from countermark.ledger.index_digest import EMPTY, begins_tile, extend, tile_of
+from countermark.ledger.chains import EMPTY, begins_tile, extend_notes, extend_rows, tile_of
 from countermark.ledger.leaf import NO_HASH, Leaf
 from countermark.ledger.merkle import Frontier, leaf_hash, root_at
 from countermark.ledger.note import Checkpoint, CheckpointSigner, VerifierKey, open_checkpoint
@@ -187,7 +187,7 @@ def _write_derived(connection: Connection, start: int, new: Sequence[Prepared]) 
         derived = item.rows
         for name, found in zip(DERIVED, derived, strict=True):
             rows[name].extend(dict(zip(columns[name], (index, *row), strict=True)) for row in found)
-        digests[tile_of(index)] = extend(digests.get(tile_of(index), EMPTY), derived)
+        digests[tile_of(index)] = extend_rows(digests.get(tile_of(index), EMPTY), derived)
     for name, found_rows in rows.items():
         _insert(connection, name, found_rows)
     connection.execute(_PUT_DIGEST, [{"tile": tile, "digest": digest} for tile, digest in digests.items()])
@@ -211,7 +211,7 @@ def _write_tiles(connection: Connection, before: int, grown: LogState) -> None:
 def _sign(connection: Connection, head: LogState, grown: LogState, signer: CheckpointSigner) -> LogState:
     note = signer.sign(Checkpoint(signer.vkey.name, grown.size, grown.root))
     encoded = note.encode()
-    after = replace(grown, note=note, notes_chain=chain_note(head.notes_chain, encoded))
+    after = replace(grown, note=note, notes_chain=extend_notes(head.notes_chain, encoded))
     row = {"size": after.size, "note_sha256": sha256(encoded).digest(), "root": after.root, "note": note}
     connection.execute(_INSERT["checkpoint"], row)
     if head.size == 0:
@@ -223,11 +223,6 @@ def _sign(connection: Connection, head: LogState, grown: LogState, signer: Check
     if moved.rowcount != 1:
         raise _tampered("the head changed while the ledger was locked")
     return after
-
-
-def chain_note(chain: bytes, note: bytes) -> bytes:
-    """The running hash over all notes after one more, in the order in which they were signed."""
-    return sha256(chain + note).digest()
 
 
 def _insert(connection: Connection, name: str, rows: Sequence[dict[str, object]]) -> None:

@@ -6,8 +6,8 @@ from typing import Self
 
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError, RefusedError
+from countermark.ledger.chains import EntryRows, Row
 from countermark.ledger.derive import Derived, derive
-from countermark.ledger.index_digest import EntryRows, Row
 from countermark.ledger.leaf import NO_HASH, EntryKind, Leaf, LeafSignature
 from countermark.ledger.submission import GENESIS_TYPE, Submission
 

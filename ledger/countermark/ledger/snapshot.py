@@ -1,7 +1,7 @@
 """One consistent view of a ledger file: a read transaction of the standard library's sqlite3, with every error typed."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -44,6 +44,11 @@ class Snapshot:
         with sqlite_errors(self.path):
             found: tuple[Any, ...] | None = self._connection.execute(sql, values).fetchone()
         return found
+
+    def stream(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        """The rows of a query, one at a time."""
+        with sqlite_errors(self.path):
+            yield from self._connection.execute(sql)
 
     def tree(self, size: int) -> TileReader:
         """The stored tree at `size`; it believes the database, so what it gives must be checked against a signed root."""

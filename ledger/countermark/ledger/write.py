@@ -101,6 +101,12 @@ class LedgerWriter:
         placed = {item.dedup: index for index, item in enumerate(new, first)}
         return list(_receipts(batch, indices, placed))
 
+    def quarantine(self, code: Code, reason: str, sha256: bytes, subjects: Sequence[str] = ()) -> None:
+        """Record that something was refused: why, the SHA-256 of what came, and the digests that it named. No query of evidence reads it."""
+        row = {"received_ms": self._clock(), "sha256": sha256, "code": str(code), "reason": reason, "subjects": " ".join(subjects)}
+        with self._lock.held(), self._transaction() as connection:
+            connection.execute(insert(tables.QUARANTINE), row)
+
     def begin_log(self, genesis: Genesis, first: Prepared) -> None:
         """Write entry 0 and the row that repeats it. `InputError` if the log has begun, `TamperError` if one of its name had begun."""
         with self._lock.held():

@@ -1,4 +1,4 @@
-"""One hash for the derived rows of each 256 entries.
+"""Running hashes: one over the derived rows of each 256 entries, one over all notes.
 
 Most derived rows can be worked out again from the payload, but not the signatures that did not verify, nor anything of an entry whose
 payload was withheld. The hash runs along the entries of a tile, so that an append costs one step:
@@ -28,7 +28,7 @@ _DOMAIN: Final = b"countermark-index-v1\n"
 _U32: Final = struct.Struct(">I")
 
 
-def extend(digest: bytes, rows: EntryRows) -> bytes:
+def extend_rows(digest: bytes, rows: EntryRows) -> bytes:
     """The digest after one more entry."""
     parts = [_DOMAIN, digest]
     for table in rows:
@@ -37,6 +37,11 @@ def extend(digest: bytes, rows: EntryRows) -> bytes:
             parts.append(bytes((len(row),)))
             parts.extend(map(_frame, row))
     return sha256(b"".join(parts)).digest()
+
+
+def extend_notes(digest: bytes, note: bytes) -> bytes:
+    """The digest over all signed notes after one more, in the order of signing, so that none can go missing."""
+    return sha256(digest + note).digest()
 
 
 def tile_of(index: int) -> int:

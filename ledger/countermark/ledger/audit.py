@@ -1,0 +1,187 @@
+"""The audit of a ledger: everything that is stored, held against everything that was signed.
+
+Called in a fresh process, it trusts nothing but the keys it is given. It goes on after each finding, so that one does not hide another;
+what cannot be read at all is a finding too. What an owner of the log key rewrote consistently shows only against a checkpoint that
+somebody else holds: the anchor, or the notes in `held`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from countermark.attestations.codes import Code, Severity
+from countermark.attestations.errors import CountermarkError, InputError
+from countermark.attestations.keys import PublicKey
+from countermark.ledger import audit_tree as tree
+from countermark.ledger.anchor import Anchor, default_path
+from countermark.ledger.audit_entries import BundleKey, EntryAudit, check_duplicates, check_payloads
+from countermark.ledger.audit_report import AuditReport, Findings
+from countermark.ledger.audit_schema import check_guards, check_indexes, check_tables
+from countermark.ledger.database import connect
+from countermark.ledger.genesis import Genesis
+from countermark.ledger.merkle import EMPTY_ROOT
+from countermark.ledger.note import Checkpoint, VerifierKey, open_checkpoint
+from countermark.ledger.snapshot import Snapshot
+
+Progress = Callable[[int, int], None]
+
+_PROGRESS_EVERY = 256
+
+
+def audit(
+    path: Path,
+    keys: Mapping[bytes, PublicKey],
+    log_vkey: VerifierKey | None = None,
+    anchor: Path | None = None,
+    progress: Progress | None = None,
+    *,
+    bundle_key: BundleKey | None = None,
+    held: Sequence[str] = (),
+    signatures: bool = True,
+) -> AuditReport:
+    """Check a ledger from end to end.
+
+    `keys` are the public keys that may sign entries, by the 32 bytes of their fingerprint; `bundle_key` reads and judges the certificate
+    of a sigstore bundle. `log_vkey` is the key of the log, without which the log's own word is taken. `anchor` is a file, by default the
+    one in the user's state directory. `held` are notes of this log that somebody keeps elsewhere. `progress` is told how many entries of
+    how many are done. Raises `CannotTellError` only when the ledger cannot be opened: LEDGER_MISSING, LEDGER_SCHEMA, LEDGER_LOCKED,
+    UNREADABLE.
+    """
+    options = _Options(keys, log_vkey, anchor, progress, bundle_key, held, signatures)
+    with Snapshot(path, connect(path)) as ledger:
+        return _Audit(ledger, options).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    keys: Mapping[bytes, PublicKey]
+    log_key: VerifierKey | None
+    anchor: Path | None
+    progress: Progress | None
+    bundle_key: BundleKey | None
+    held: Sequence[str]
+    signatures: bool
+
+
+@dataclass(slots=True)
+class _Audit:
+    ledger: Snapshot
+    options: _Options
+    findings: Findings = field(default_factory=Findings)
+    protected_to: int | None = None
+
+    def run(self) -> AuditReport:
+        anchor = self._anchor()
+        self.ledger.begin()
+        for check in (check_tables, check_guards, check_indexes):
+            with self._stage():
+                check(self.ledger, self.findings)
+        entries = self._entries()
+        key, genesis = self._genesis(entries)
+        head: tree.HeadRow | None = None
+        if key:
+            head = self._tree(entries, key, anchor)
+        for check in (check_duplicates, tree.check_cosignatures):
+            with self._stage():
+                check(self.ledger, self.findings)
+        return self._report(entries, head, genesis, anchor)
+
+    @contextmanager
+    def _stage(self) -> Iterator[None]:
+        """One part of the audit; when the database fails in it, that is a finding and the other parts go on."""
+        try:
+            yield
+        except CountermarkError as error:
+            self.findings.add(error.code, "database", error.message)
+
+    def _anchor(self) -> Anchor | None:
+        """The anchor, read before the snapshot is taken: it is written after COMMIT, so it can never be ahead of an honest ledger."""
+        path, found = self.options.anchor, None
+        with self._stage():
+            if path is None:
+                row = self.ledger.row("SELECT origin FROM ledger")
+                path = default_path(str(row[0])) if row else None
+            found = Anchor.read(path) if path else None
+            if found is None:
+                observed = f"no anchor at {path}: an older copy of this ledger could not be told from the newest"
+                self.findings.add(Code.INCOMPLETE, "anchor", observed, severity=Severity.INFO)
+        return found
+
+    def _entries(self) -> EntryAudit:
+        options = self.options
+        checks = options.signatures and bool(options.keys or options.bundle_key)
+        if options.signatures and not checks:
+            self.findings.add(Code.SIG_UNVERIFIABLE, "signatures", "no keys are given, so no signature was verified")
+        entries = EntryAudit(self.ledger, self.findings, options.keys, options.bundle_key, checks)
+        total = 0
+        with self._stage():
+            total = (self.ledger.row("SELECT count(*) FROM entry") or (0,))[0]
+            entries.run(lambda done: self._progress(done, total))
+            check_payloads(self.ledger, self.findings, entries.bundles)
+        if options.progress:
+            options.progress(total, total)
+        return entries
+
+    def _progress(self, done: int, total: int) -> None:
+        if self.options.progress and done % _PROGRESS_EVERY == 0:
+            self.options.progress(done, total)
+
+    def _genesis(self, entries: EntryAudit) -> tuple[VerifierKey | None, Genesis | None]:
+        """Entry 0, the row that repeats it, and the log's key, which it names."""
+        try:
+            genesis = Genesis.parse(entries.genesis or b"")
+            key = VerifierKey.parse(genesis.log_vkey)
+        except InputError as error:
+            self.findings.add(Code.TAMPERED, "genesis", f"entry 0 does not say what this log is: {error.message}", entry=0)
+            return self.options.log_key, None
+        with self._stage():
+            rows = self.ledger.rows("SELECT id, origin, incarnation, leaf_version, created_ms, log_vkey, trust_digest FROM ledger")
+            if rows != [genesis.row]:
+                self.findings.add(Code.TAMPERED, "genesis", "table ledger does not repeat entry 0")
+        if self.options.log_key and self.options.log_key != key:
+            self.findings.add(Code.UNTRUSTED, "log-key", f"the log's key is {key}", required=str(self.options.log_key))
+        return key, genesis
+
+    def _tree(self, entries: EntryAudit, key: VerifierKey, anchor: Anchor | None) -> tree.HeadRow | None:
+        head: tree.HeadRow | None = None
+        held = self._held(key)
+        with self._stage():
+            head = tree.read_head(self.ledger, self.findings)
+        sizes: list[int] = []
+        with self._stage():
+            sizes = tree.checkpoint_sizes(self.ledger)
+        roots = tree.Roots(entries.hashes, [*sizes, *(note.size for note in held), *([anchor.size] if anchor else [])])
+        intact = head is not None and tree.check_head(head, roots, key, entries.admitted_ms, self.findings)
+        with self._stage():
+            tree.check_tiles(self.ledger, entries.hashes, self.findings)
+        with self._stage():
+            tree.check_checkpoints(self.ledger, head, roots, key, intact, self.findings)
+        size = len(entries.hashes)
+        if anchor and tree.check_anchor_note(anchor, key, self.findings):
+            tree.check_growth_since(Checkpoint(key.name, anchor.size, anchor.root), size, roots, intact, self.findings, "anchor")
+        for note in held:
+            tree.check_growth_since(note, size, roots, intact, self.findings, "held")
+        self.protected_to = max((note.size for note in held), default=None)
+        return head
+
+    def _held(self, key: VerifierKey) -> list[Checkpoint]:
+        notes = []
+        for note in self.options.held:
+            with self._stage():
+                notes.append(open_checkpoint(note, key))
+        return notes
+
+    def _report(self, entries: EntryAudit, head: tree.HeadRow | None, genesis: Genesis | None, anchor: Anchor | None) -> AuditReport:
+        size = head.size if head and isinstance(head.size, int) else 0
+        return AuditReport(
+            origin=genesis.origin if genesis else None,
+            size=size,
+            root=head.root if head and isinstance(head.root, bytes) else EMPTY_ROOT,
+            evaluated=entries.evaluated,
+            of=max(size, len(entries.hashes)),
+            notices=entries.notices,
+            findings=self.findings.result(),
+            anchored=anchor.size if anchor else None,
+            protected_to=self.protected_to,
+        )

@@ -1,0 +1,224 @@
+"""Checks of each entry: its leaf, its columns, its payload, its signatures, and everything that was derived from it.
+
+One pass in index order over the stored rows. Nothing stored is taken for granted: hashes are computed again from the leaf bytes, the
+derived rows again from the payload bytes.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Final
+
+from countermark.attestations.codes import Code, Severity
+from countermark.attestations.errors import InputError, RefusedError
+from countermark.attestations.keys import PublicKey
+from countermark.ledger.audit_report import Findings
+from countermark.ledger.audit_rows import DerivedRows
+from countermark.ledger.derive import derive, is_genesis, signed_bytes, withheld
+from countermark.ledger.leaf import NO_HASH, EntryKind, Leaf
+from countermark.ledger.merkle import leaf_hash
+from countermark.ledger.prepare import derived_rows
+from countermark.ledger.snapshot import Snapshot
+
+BundleKey = Callable[[bytes], "PublicKey | None"]
+"""The key inside a sigstore bundle, if its certificate is trusted."""
+
+_ENTRIES: Final = (
+    "SELECT e.idx, e.leaf, e.leaf_hash, e.dedup, e.payload_sha256, e.kind, e.admitted_ms, p.size, p.data "
+    "FROM entry AS e LEFT JOIN payload AS p ON p.sha256 = e.payload_sha256 ORDER BY e.idx"
+)
+_PAYLOAD: Final = "SELECT size, data FROM payload WHERE sha256 = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """One row of `entry`, and the payload that its column names."""
+
+    index: int
+    leaf: bytes
+    leaf_hash: Any
+    dedup: Any
+    payload_sha256: Any
+    kind: Any
+    admitted_ms: Any
+    size: Any
+    data: Any
+
+
+@dataclass(slots=True)
+class EntryAudit:
+    """The pass over the entries, and what later checks need from it."""
+
+    ledger: Snapshot
+    findings: Findings
+    keys: Mapping[bytes, PublicKey]
+    bundle_key: BundleKey | None = None
+    check_signatures: bool = True
+    evaluated: int = 0
+    notices: int = 0
+    admitted_ms: int = 0
+    hashes: list[bytes] = field(default_factory=list)
+    missing: dict[bytes, list[int]] = field(default_factory=dict)
+    withheld: set[bytes] = field(default_factory=set)
+    bundles: set[bytes] = field(default_factory=set)
+    last_notice: bytes = NO_HASH
+    genesis: bytes | None = None
+
+    def run(self, progress: Callable[[int], None]) -> None:
+        """Check every entry; `progress` is told how many are done."""
+        rows = DerivedRows(self.ledger, self.findings)
+        expected = 0
+        for stored in self._stored():
+            self.findings.extend(Code.TAMPERED, "contiguity", "the entry is missing", range(expected, min(stored.index, expected + 1000)))
+            if stored.index < expected:
+                self.findings.add(Code.TAMPERED, "contiguity", "the entry stands outside the log", entry=stored.index)
+                continue
+            expected = stored.index + 1
+            self._entry(stored, rows)
+            progress(expected)
+        rows.finish()
+        self._report_missing()
+
+    def _stored(self) -> Iterator[_Stored]:
+        for row in self.ledger.stream(_ENTRIES):
+            if not isinstance(row[0], int) or not isinstance(row[1], bytes):
+                self.findings.add(Code.TAMPERED, "types", f"an entry has the key {row[0]!r} and a leaf that is {type(row[1]).__name__}")
+                continue
+            yield _Stored(*row)
+
+    def _entry(self, stored: _Stored, rows: DerivedRows) -> None:
+        found_rows = rows.take(stored.index)
+        hashed = leaf_hash(stored.leaf)
+        self.hashes.append(hashed)
+        self._see(stored, hashed == stored.leaf_hash, "leaf", "the leaf does not hash to its leaf hash")
+        leaf = self._decode(stored)
+        if leaf is None:
+            return
+        self._check_columns(stored, leaf)
+        self._check_order(stored, leaf, hashed)
+        payload = self._check_payload(stored, leaf)
+        bundle = self._check_bundle(stored, leaf)
+        if payload is None:
+            return
+        self._check_derived(stored, leaf, payload, found_rows)
+        if self.check_signatures:
+            self._check_signatures(stored, leaf, payload, bundle)
+        self.evaluated += 1
+
+    def _see(self, stored: _Stored, good: bool, checker: str, observed: str) -> None:
+        if not good:
+            self.findings.add(Code.TAMPERED, checker, observed, entry=stored.index)
+
+    def _decode(self, stored: _Stored) -> Leaf | None:
+        try:
+            return Leaf.decode(stored.leaf)
+        except InputError as error:
+            self.findings.add(error.code, "leaf", error.message, entry=stored.index)
+            return None
+
+    def _check_columns(self, stored: _Stored, leaf: Leaf) -> None:
+        """The columns repeat the leaf."""
+        for name, value in (
+            ("dedup", leaf.dedup),
+            ("payload_sha256", leaf.payload_sha256),
+            ("kind", int(leaf.kind)),
+            ("admitted_ms", leaf.admitted_ms),
+        ):
+            self._see(stored, getattr(stored, name) == value, "columns", f"column {name} is not what the leaf says")
+
+    def _check_order(self, stored: _Stored, leaf: Leaf, hashed: bytes) -> None:
+        """Time does not run backwards, and each leaf names the newest notice before it."""
+        if leaf.admitted_ms < self.admitted_ms:
+            self.findings.add(Code.CLOCK, "clock", "the entry was admitted before its predecessor", entry=stored.index)
+        self.admitted_ms = leaf.admitted_ms
+        self._see(stored, leaf.prev_notice == self.last_notice, "notices", "the leaf does not name the newest notice before it")
+        if leaf.notice:
+            self.last_notice = hashed
+            self.notices += 1
+
+    def _check_payload(self, stored: _Stored, leaf: Leaf) -> bytes | None:
+        """The payload is there and is what the leaf names; none when there is nothing to derive from."""
+        size, data = stored.size, stored.data
+        if stored.payload_sha256 != leaf.payload_sha256:
+            size, data = self.ledger.row(_PAYLOAD, leaf.payload_sha256) or (None, None)
+        if data is None:
+            self.missing.setdefault(leaf.payload_sha256, []).append(stored.index)
+            return None
+        if not isinstance(data, bytes) or sha256(data).digest() != leaf.payload_sha256:
+            self._see(stored, False, "payload", "the payload is not what was signed")
+            return None
+        self._see(stored, size == len(data) == leaf.payload_len, "payload", "the size of the payload is not what was admitted")
+        return data
+
+    def _check_bundle(self, stored: _Stored, leaf: Leaf) -> bytes | None:
+        if leaf.bundle_sha256 == NO_HASH:
+            return None
+        self.bundles.add(leaf.bundle_sha256)
+        size, data = self.ledger.row(_PAYLOAD, leaf.bundle_sha256) or (None, None)
+        if data is None:
+            self.missing.setdefault(leaf.bundle_sha256, []).append(stored.index)
+            return None
+        good = isinstance(data, bytes) and sha256(data).digest() == leaf.bundle_sha256 and size == len(data)
+        self._see(stored, good, "bundle", "the sigstore bundle is not the one that was admitted")
+        return data if good else None
+
+    def _check_derived(self, stored: _Stored, leaf: Leaf, payload: bytes, rows: "tuple[list[Any], ...]") -> None:
+        """The derived rows and the notice flag follow from the payload."""
+        derived = derive(leaf.kind, leaf.payload_type, payload)
+        self._see(stored, derived.notice == leaf.notice, "notices", "the notice flag is not what the payload calls for")
+        genesis = (leaf.kind, is_genesis(leaf.payload_type)) == (EntryKind.POLICY, True)
+        self._see(stored, genesis == (stored.index == 0), "genesis", "entry 0, and no other, is the genesis")
+        if genesis and stored.index == 0:
+            self.genesis = payload
+        erased = withheld(leaf.kind, payload)
+        if erased:
+            self.withheld.add(erased)
+        for table, wanted, found in zip(DerivedRows.TABLES, derived_rows(derived, leaf.signatures), rows, strict=True):
+            same = found[: len(wanted)] == wanted if table == "signature" else found == wanted
+            self._see(stored, same, "derived", f"the rows of table {table} are not what the payload calls for")
+        beyond = rows[DerivedRows.TABLES.index("signature")][len(leaf.signatures) :]
+        self._see(stored, all(row[-1] != str(Code.OK) for row in beyond), "derived", "a signature that is not in the leaf is called OK")
+
+    def _check_signatures(self, stored: _Stored, leaf: Leaf, payload: bytes, bundle: bytes | None) -> None:
+        """Each signature of the leaf holds under a key that the auditor was given."""
+        signed = signed_bytes(leaf.payload_type, payload)
+        carried = self.bundle_key(bundle) if self.bundle_key and bundle is not None else None
+        for signature in leaf.signatures:
+            key = self.keys.get(signature.key_sha256)
+            if key is None and carried is not None and carried.fingerprint.raw == signature.key_sha256:
+                key = carried
+            if key is None:
+                observed = f"signed by a key that is not trusted here: {signature.key_sha256.hex()}"
+                self.findings.add(Code.UNTRUSTED, "signatures", observed, entry=stored.index)
+            elif not _holds(key, signed, signature.signature, signature.algorithm):
+                self.findings.add(Code.UNTRUSTED, "signatures", "a signature does not hold", entry=stored.index)
+
+    def _report_missing(self) -> None:
+        for digest, entries in self.missing.items():
+            if digest in self.withheld:
+                for entry in entries:
+                    self.findings.add(Code.WITHHELD, "payload", "the payload was withheld", entry=entry, severity=Severity.INFO)
+            else:
+                self.findings.extend(Code.INCOMPLETE, "payload", "the payload or bundle is missing", entries)
+
+
+def _holds(key: PublicKey, signed: bytes, signature: bytes, algorithm: int) -> bool:
+    try:
+        return int(key.verify(signed, signature)) == algorithm
+    except (RefusedError, InputError):
+        return False
+
+
+def check_payloads(ledger: Snapshot, findings: Findings, bundles: set[bytes]) -> None:
+    """No payload lies in the ledger that no entry names."""
+    orphans = ledger.rows("SELECT sha256 FROM payload WHERE sha256 NOT IN (SELECT payload_sha256 FROM entry)")
+    for (digest,) in orphans:
+        if digest not in bundles:
+            name = digest.hex() if isinstance(digest, bytes) else repr(digest)
+            findings.add(Code.TAMPERED, "payload", f"no entry names the payload {name}")
+
+
+def check_duplicates(ledger: Snapshot, findings: Findings) -> None:
+    """No statement was admitted twice by the same signers."""
+    for (index,) in ledger.rows("SELECT max(idx) FROM entry GROUP BY dedup HAVING count(*) > 1"):
+        findings.add(Code.DUPLICATE, "duplicates", "the entry repeats an earlier one", entry=index)

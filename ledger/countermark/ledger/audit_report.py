@@ -1,0 +1,126 @@
+"""What an audit says: findings of a closed vocabulary, each with the entries it concerns, and one exit code."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from countermark.attestations.codes import Code, ExitCode, Outcome, Severity
+from countermark.attestations.findings import Finding
+
+EXITS: Final = {
+    Code.TAMPERED: ExitCode.TAMPERED,
+    Code.LEDGER_TAMPERED: ExitCode.TAMPERED,
+    Code.SPLIT_VIEW: ExitCode.TAMPERED,
+    Code.ROLLBACK: ExitCode.TAMPERED,
+    Code.MALFORMED: ExitCode.INVALID,
+    Code.UNTRUSTED: ExitCode.NO,
+    Code.SUSPECT: ExitCode.NO,
+}
+"""The exit code of a blocking finding; those not named here leave something unknown, which is exit 4."""
+
+_FIXES: Final = {
+    Code.TAMPERED: "restore a backup and compare it with a checkpoint that somebody else holds; keep this file as evidence",
+    Code.SPLIT_VIEW: "keep both notes: together they prove that the log showed two histories",
+    Code.ROLLBACK: "put the newest copy back; an older one stands in its place",
+    Code.MALFORMED: "find out which program wrote this; the log should never have admitted it",
+    Code.UNSUPPORTED: "verify with a newer countermark",
+    Code.UNTRUSTED: "add the signer's key to the trust policy, or distrust these entries",
+    Code.SIG_UNVERIFIABLE: "give a trust policy or keys",
+    Code.INCOMPLETE: "restore the missing rows from a backup",
+    Code.GUARD_MISSING: "run `countermark db upgrade` on a copy and find out who changed the schema",
+    Code.CLOCK: "compare with the times of witnesses",
+    Code.DUPLICATE: "find out which program admitted it twice",
+    Code.WITHHELD: "nothing; the erasure is on record and the proof still holds",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """The result of one audit. `evaluated` of `of` entries were checked in full; `protected_to` is the size of the newest checkpoint
+    that somebody outside holds, none when the audit was shown none."""
+
+    origin: str | None
+    size: int
+    root: bytes
+    evaluated: int
+    of: int
+    notices: int
+    findings: tuple[Finding, ...]
+    anchored: int | None
+    protected_to: int | None
+
+    @property
+    def exit(self) -> ExitCode:
+        """YES only if something was evaluated, all of it, and no finding blocks."""
+        blocking = [EXITS.get(finding.code, ExitCode.CANNOT_TELL) for finding in self.findings if finding.severity is Severity.BLOCK]
+        if blocking:
+            return ExitCode.first_of(blocking)
+        if not self.of:
+            return ExitCode.NOTHING
+        return ExitCode.YES if self.evaluated == self.of else ExitCode.CANNOT_TELL
+
+
+@dataclass(frozen=True, slots=True)
+class _What:
+    code: Code
+    checker: str
+    observed: str
+    required: str | None
+    severity: Severity
+
+
+class Findings:
+    """Collects what an audit sees. The same thing seen at several entries is one finding that names them all."""
+
+    def __init__(self) -> None:
+        self._seen: dict[_What, list[int]] = {}
+
+    def add(
+        self,
+        code: Code,
+        checker: str,
+        observed: str,
+        *,
+        entry: int | None = None,
+        required: str | None = None,
+        severity: Severity = Severity.BLOCK,
+    ) -> None:
+        """Record one observation of the check `checker`, at an entry or at the ledger as a whole."""
+        entries = self._seen.setdefault(_What(code, checker, observed, required, severity), [])
+        if entry is not None:
+            entries.append(entry)
+
+    def extend(self, code: Code, checker: str, observed: str, entries: Iterable[int]) -> None:
+        """Record one observation at each of `entries`; nothing when there are none."""
+        for entry in entries:
+            self.add(code, checker, observed, entry=entry)
+
+    def result(self) -> tuple[Finding, ...]:
+        """All findings, in the order in which the first of each was seen."""
+        return tuple(_finding(what, entries) for what, entries in self._seen.items())
+
+
+def _finding(what: _What, entries: list[int]) -> Finding:
+    return Finding(
+        what.code,
+        Outcome.FAIL if what.severity is Severity.BLOCK else Outcome.INCONCLUSIVE,
+        fix=_FIXES.get(what.code, "look into it before you rely on this ledger"),
+        severity=what.severity,
+        checker=f"ledger.{what.checker}",
+        subject=name_entries(entries) if entries else None,
+        required=what.required,
+        observed=what.observed,
+    )
+
+
+def name_entries(indices: Iterable[int]) -> str:
+    """`entry 17`, or `entries 3, 5-9`."""
+    ordered = sorted(set(indices))
+    spans: list[list[int]] = []
+    for index in ordered:
+        if spans and index == spans[-1][1] + 1:
+            spans[-1][1] = index
+        else:
+            spans.append([index, index])
+    text = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
+    return f"entry {text}" if len(ordered) == 1 else f"entries {text}"

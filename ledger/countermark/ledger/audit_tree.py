@@ -1,0 +1,182 @@
+"""Checks of the tree and of everything that was signed over it: head, tiles, checkpoints, the anchor, notes held by others."""
+
+import base64
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+from countermark.attestations.codes import Code
+from countermark.attestations.errors import CountermarkError
+from countermark.ledger.anchor import Anchor
+from countermark.ledger.audit_report import Findings
+from countermark.ledger.chains import EMPTY, extend_notes
+from countermark.ledger.merkle import HASH_BYTES, Frontier
+from countermark.ledger.note import Checkpoint, VerifierKey, open_checkpoint
+from countermark.ledger.snapshot import Snapshot
+from countermark.ledger.tiles import TILE_BYTES, tile_root
+
+_COSIGNED: Final = 12
+"""The bytes of a cosignature before its signature: key ID and time."""
+
+_HEAD: Final = "SELECT id, size, root, frontier, note, admitted_ms, notes_chain FROM head"
+
+
+@dataclass(frozen=True, slots=True)
+class HeadRow:
+    """The stored head."""
+
+    id: Any
+    size: Any
+    root: Any
+    frontier: Any
+    note: Any
+    admitted_ms: Any
+    notes_chain: Any
+
+
+class Roots:
+    """The roots of the tree over the leaf hashes that were computed, at the sizes that were asked for in advance."""
+
+    def __init__(self, hashes: Sequence[bytes], sizes: Iterable[int]) -> None:
+        wanted = set(sizes)
+        frontier = Frontier()
+        self._roots = {0: frontier.root()}
+        for hashed in hashes:
+            frontier = frontier.push(hashed)
+            if frontier.size in wanted:
+                self._roots[frontier.size] = frontier.root()
+        self.frontier = frontier
+
+    def at(self, size: int) -> bytes | None:
+        """The root at a size; none beyond the tree."""
+        return self._roots.get(size)
+
+
+def read_head(ledger: Snapshot, findings: Findings) -> HeadRow | None:
+    """The one row of table `head`."""
+    rows = ledger.rows(_HEAD)
+    heads = [HeadRow(*row) for row in rows if row[0] == 1]
+    if len(rows) != 1 or not heads:
+        findings.add(Code.TAMPERED, "head", f"table head has {len(rows)} rows, {len(heads)} of them with id 1", required="one")
+    return heads[0] if heads else None
+
+
+def check_head(head: HeadRow, roots: Roots, key: VerifierKey, admitted_ms: int, findings: Findings) -> bool:
+    """The head is what its note says, and what the entries hash to. Whether the entries do."""
+    signed = opened(head.note, key, findings, "head", "the head's note")
+    frontier = roots.frontier
+    agrees = bool(frontier.root() == head.root and frontier.size == head.size)
+    for good, observed in (
+        (signed is None or (signed.size, signed.root) == (head.size, head.root), "size and root are not those of the note"),
+        (frontier.size == head.size, f"there are {frontier.size} entries, and the head says {head.size}"),
+        (frontier.root() == head.root, "the entries do not hash to the root"),
+        (signed is None or signed.root == frontier.root(), "the entries do not hash to the root that was signed"),
+        (head.frontier == frontier.encode(), "the frontier is not that of the entries"),
+        (head.admitted_ms == admitted_ms, "the time is not that of the newest entry"),
+    ):
+        if not good:
+            findings.add(Code.TAMPERED, "head", observed)
+    return agrees
+
+
+def check_tiles(ledger: Snapshot, hashes: Sequence[bytes], findings: Findings) -> None:
+    """Each full tile is stored as the entries call for, and no other."""
+    stored = {(row[0], row[1]): row[2:] for row in ledger.stream("SELECT level, idx, hashes, root FROM tile")}
+    row, level = b"".join(hashes), 0
+    while len(row) >= TILE_BYTES:
+        roots = []
+        for index in range(len(row) // TILE_BYTES):
+            wanted = row[index * TILE_BYTES : (index + 1) * TILE_BYTES]
+            roots.append(tile_root(wanted))
+            _check_tile(f"tile {level}/{index}", stored.pop((level, index), None), wanted, roots[-1], findings)
+        row, level = b"".join(roots), level + 1
+    for level, index in stored:
+        findings.add(Code.TAMPERED, "tiles", f"tile {level}/{index} is not full at this size, or not a tile")
+
+
+def _check_tile(name: str, stored: tuple[Any, ...] | None, wanted: bytes, root: bytes, findings: Findings) -> None:
+    if stored is None:
+        findings.add(Code.INCOMPLETE, "tiles", f"{name} is missing")
+        return
+    hashes, stored_root = stored
+    if not isinstance(hashes, bytes) or len(hashes) != TILE_BYTES:
+        findings.add(Code.MALFORMED, "tiles", f"{name} is not {TILE_BYTES // HASH_BYTES} hashes")
+    elif hashes != wanted:
+        findings.add(Code.TAMPERED, "tiles", f"{name} does not hold the hashes of the entries")
+    if stored_root != root:
+        findings.add(Code.TAMPERED, "tiles", f"the root of {name} is wrong")
+
+
+def checkpoint_sizes(ledger: Snapshot) -> list[int]:
+    """The sizes that notes were signed for."""
+    return [size for (size,) in ledger.rows("SELECT size FROM checkpoint") if isinstance(size, int)]
+
+
+def check_checkpoints(ledger: Snapshot, head: HeadRow | None, roots: Roots, key: VerifierKey, intact: bool, findings: Findings) -> None:
+    """Each note ever signed is here, verifies, and is about the tree as it was at its size."""
+    chain, note = EMPTY, None
+    for size, digest, root, note in ledger.stream("SELECT size, note_sha256, root, note FROM checkpoint ORDER BY size, note_sha256"):
+        name = f"the checkpoint at {size}"
+        encoded = note.encode("utf-8", "surrogateescape") if isinstance(note, str) else b""
+        chain = extend_notes(chain, encoded)
+        signed = opened(note, key, findings, "checkpoints", name)
+        if digest != sha256(encoded).digest() or (signed and (signed.size, signed.root) != (size, root)):
+            findings.add(Code.TAMPERED, "checkpoints", f"{name} is not what its note says")
+        if signed and roots.at(signed.size) != signed.root:
+            code = Code.SPLIT_VIEW if intact else Code.TAMPERED
+            findings.add(code, "checkpoints", f"{name} was signed over another root than the entries had", entry=signed.size - 1)
+    if head and (chain != head.notes_chain or note != head.note):
+        findings.add(Code.TAMPERED, "checkpoints", "the checkpoints are not all those that were signed")
+
+
+def opened(note: object, key: VerifierKey, findings: Findings, checker: str, name: str) -> Checkpoint | None:
+    """The checkpoint in a stored note; a finding if the log did not sign it."""
+    if not isinstance(note, str):
+        findings.add(Code.TAMPERED, checker, f"{name} is {type(note).__name__}, not text")
+        return None
+    try:
+        return open_checkpoint(note, key)
+    except CountermarkError as error:
+        findings.add(Code.TAMPERED, checker, f"{name} does not verify: {error.message}")
+        return None
+
+
+def check_growth_since(held: Checkpoint, size: int, roots: Roots, intact: bool, findings: Findings, checker: str) -> None:
+    """The ledger continues a checkpoint that is held outside it."""
+    if held.size > size:
+        findings.add(Code.ROLLBACK, checker, f"the ledger has {size} entries; a checkpoint held outside it says {held.size}")
+    elif roots.at(held.size) != held.root:
+        code = Code.SPLIT_VIEW if intact else Code.TAMPERED
+        findings.add(code, checker, f"at {held.size} entries the ledger has another root than a checkpoint held outside it")
+
+
+def check_anchor_note(anchor: Anchor, key: VerifierKey, findings: Findings) -> bool:
+    """Whether the log signed the anchor; one that it did not sign accuses nobody."""
+    try:
+        anchor.check_note(key)
+    except CountermarkError as error:
+        findings.add(Code.MALFORMED, "anchor", error.message)
+        return False
+    return True
+
+
+def check_cosignatures(ledger: Snapshot, findings: Findings) -> None:
+    """Each cosignature is about a checkpoint that is here, and its columns repeat its line."""
+    sql = (
+        "SELECT c.size, c.root, c.name, c.key_id, c.ts, c.line, k.root FROM cosignature AS c "
+        "LEFT JOIN checkpoint AS k ON k.size = c.size AND k.root = c.root"
+    )
+    for size, root, name, key_id, ts, line, known in ledger.stream(sql):
+        if known is None or known != root or not _repeats(line, name, key_id, ts):
+            findings.add(Code.TAMPERED, "cosignatures", f"the cosignature of {name} at {size} is not what its line says")
+
+
+def _repeats(line: object, name: object, key_id: object, ts: object) -> bool:
+    """Whether a line `— NAME base64(key ID ‖ u64 seconds ‖ signature)` (C2SP tlog-cosignature) is about these columns."""
+    fields = line.split(" ") if isinstance(line, str) else []
+    try:
+        data = base64.b64decode(fields[2], validate=True) if len(fields) == 3 else b""
+    except ValueError:
+        return False
+    return len(data) > _COSIGNED and (fields[1], data[:4], int.from_bytes(data[4:_COSIGNED])) == (name, key_id, ts)
