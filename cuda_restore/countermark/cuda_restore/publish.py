@@ -1,6 +1,6 @@
 """Publish a file so that its name never shows half of it: exclusive temporary name, fsync, hard link to the final name.
 
-A crash leaves at most a temporary file, whose name no reader looks for. (Format page 2.2.)
+A crash leaves at most a temporary file, whose name no reader looks for and which the next writer removes. (Format page 2.2.)
 """
 
 import contextlib
@@ -12,8 +12,9 @@ from uuid import uuid4
 
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError, Location
-from countermark.cuda_restore.store import MAINTENANCE_LOCK, Folder
+from countermark.cuda_restore.store import CHUNKS, LAYOUTS, MAINTENANCE_LOCK, MANIFESTS, Folder
 
+_DRAFT = ".writing-"
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -22,7 +23,7 @@ class Draft:
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
-        self._name = f".writing-{uuid4().hex}"
+        self._name = f"{_DRAFT}{uuid4().hex}"
         self._fd = os.open(self._name, _CREATE, 0o644, dir_fd=folder.fd)
 
     def write(self, data: memoryview) -> None:
@@ -87,13 +88,35 @@ def make_folder(parent: Folder, name: str) -> Folder:
 
 @contextlib.contextmanager
 def publishing(root: Folder) -> Iterator[None]:
-    """Hold the store's maintenance lock shared, so that nobody clears objects whose manifest is still to come."""
+    """Hold the store's maintenance lock shared, so that nobody clears objects whose manifest is still to come.
+
+    Who can have the lock alone first knows that every draft in the store is a dead writer's, and removes them.
+    """
     fd = os.open(MAINTENANCE_LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644, dir_fd=root.fd)
     try:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _sweep(root)
         fcntl.flock(fd, fcntl.LOCK_SH)
         yield
     finally:
         os.close(fd)
+
+
+def _sweep(folder: Folder, members: tuple[str, ...] = (CHUNKS, LAYOUTS, MANIFESTS)) -> None:
+    """Remove the drafts below `members` of `folder`; manifests lie one folder deeper."""
+    for name in members:
+        try:
+            inner = folder.folder(name)
+        except InputError:
+            continue
+        with inner, os.scandir(inner.fd) as found:
+            entries = list(found)
+            for entry in entries:
+                if entry.name.startswith(_DRAFT):
+                    os.unlink(entry.name, dir_fd=inner.fd)
+            if name == MANIFESTS:
+                _sweep(inner, tuple(entry.name for entry in entries if entry.is_dir(follow_symlinks=False)))
 
 
 @contextlib.contextmanager
@@ -104,5 +127,5 @@ def writing(path: Path) -> Iterator[None]:
     except OSError as error:
         message = f"cannot write the snapshot: {error.strerror}"
         raise InputError(
-            Code.UNREADABLE, message, at=Location(str(path)), fix="mend the disk and write again; nothing was published"
+            Code.UNREADABLE, message, at=Location(str(path)), fix="mend the disk and write again; what has a name is whole"
         ) from None
