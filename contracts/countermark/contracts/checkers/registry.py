@@ -1,0 +1,35 @@
+"""The checkers of this version, by the name that an invariant gives."""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from countermark.attestations.codes import Code
+from countermark.attestations.errors import InputError, Location
+from countermark.attestations.schema_problems import Problem, explain
+from countermark.contracts.checkers.base import Checker, Parameters
+from countermark.contracts.checkers.pins_agree import PinsAgree
+from countermark.contracts.checkers.pins_full_length import PinsFullLength
+
+CHECKERS: Mapping[str, Checker] = {checker.name: checker for checker in (PinsAgree(), PinsFullLength())}
+
+
+def checker_for(name: str, at: Location) -> Checker:
+    """The checker of an invariant; `InputError` (UNKNOWN_NAME) for one that this version does not have."""
+    checker = CHECKERS.get(name)
+    if checker is None:
+        near = difflib.get_close_matches(name, CHECKERS, n=1)
+        fix = f"did you mean '{near[0]}'?" if near else f"the checkers of this version are {', '.join(sorted(CHECKERS))}"
+        raise InputError(Code.UNKNOWN_NAME, f"there is no checker {name!r}", at=at, fix=fix)
+    return checker
+
+
+def parameter_problems(checker: Checker, given: Parameters) -> Iterator[Problem]:
+    """Everything wrong with the parameters of a checker by its own schema; pointers count from the parameters."""
+    parameters: Any = given  # jsonschema takes JSON of any shape
+    for error in Draft202012Validator(checker.parameters).iter_errors(parameters):
+        for problem in explain(error):
+            yield problem if checker.parameters.get("properties") else replace(problem, fix="remove it: this checker has no parameters")

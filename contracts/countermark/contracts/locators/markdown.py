@@ -1,0 +1,70 @@
+"""Facts in Markdown: the digests that a document quotes.
+
+`all-digests` takes every word that is, or was once, a digest: 40 or 64 hex digits; a word of 32 characters or more that is nearly all hex
+digits, as a slip of the pen leaves it; and a shorter word that looks like an abbreviated commit. An abbreviation has 7 or more
+lower-case hex digits, a letter and a digit among them, and stands free: the parts of a UUID, of a version and of a file's name do not.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from countermark.attestations.codes import Code
+from countermark.attestations.errors import InputError, Location
+from countermark.contracts.locators.base import Absent, Found, Locator, Reading
+
+_WORD = re.compile(r"[0-9A-Za-z]{7,}")
+_HEX = re.compile(r"[0-9A-Fa-f]")
+_ABBREVIATION = re.compile(r"(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,31}")
+_JOINS_BEFORE = "-_.+~#\\"
+_JOINED_AFTER = re.compile(r"[-_+~]|\.\w")
+_WHOLE_WORD = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The text of a Markdown file."""
+
+    text: str
+    path: str
+
+    def find(self, argument: str) -> Sequence[Found | Absent]:
+        """The digests of the page in reading order."""
+        del argument  # all-digests is the only one that `unsupported` lets through
+        return tuple(self._digests()) or (Absent(Location(self.path)),)
+
+    def _digests(self) -> Iterator[Found]:
+        for number, line in enumerate(self.text.split("\n"), start=1):
+            for word in _WORD.finditer(line):
+                if _is_digest(word):
+                    yield Found(word.group(), Location(self.path, number, word.start() + 1))
+
+
+def _is_digest(word: re.Match[str]) -> bool:
+    text = word.group()
+    if len(text) >= _WHOLE_WORD:
+        return len(_HEX.findall(text)) * 8 >= len(text) * 7
+    before = word.string[word.start() - 1 : word.start()]
+    free = (not before or before not in _JOINS_BEFORE) and not _JOINED_AFTER.match(word.string, word.end())
+    return free and _ABBREVIATION.fullmatch(text) is not None
+
+
+class Markdown(Locator):
+    """Facts in a document for people."""
+
+    name = "markdown"
+    reading = Reading.PROSE
+
+    def unsupported(self, argument: str) -> str | None:
+        """Only digests are read; commands and claims are not."""
+        return None if argument == "all-digests" else f"markdown: {argument} is not built in this version"
+
+    def parse(self, data: bytes, path: str) -> Page:
+        """Any UTF-8 text is Markdown."""
+        try:
+            return Page(data.decode("utf-8"), path)
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            raise InputError(
+                Code.UNREADABLE, f"byte {error.start} is not UTF-8", at=Location(path, line), fix="save the file as UTF-8"
+            ) from None
