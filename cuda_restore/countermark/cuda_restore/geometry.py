@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from math import prod
 from typing import Self
 
@@ -93,7 +94,7 @@ class Group:
             raise _refuse("/block_size", f"block_size is {self.block_size}; it counts tokens from 1", "write the tokens of one block")
         if not self.layers:
             raise _refuse("/layers", "a group has no layers", "leave the group out")
-        for number, (one, two) in enumerate(zip(self.layers, self.layers[1:], strict=False), start=1):
+        for number, (one, two) in enumerate(pairwise(self.layers), start=1):
             if not one.name < two.name:
                 message = f"layer {two.name!r} follows {one.name!r}; layers stand sorted by name, each once"
                 raise _refuse(f"/layers/{number}/name", message, "sort the layers by name")
