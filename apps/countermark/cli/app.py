@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from countermark.attestations.errors import CountermarkError
-from countermark.cli import db, importing, init, key, record, schema, search, verify
+from countermark.cli import db, importing, init, key, record, schema, search, verify, verify_contract
 from countermark.cli.output import Settings, complain
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app.command("init")(init.init)
 app.add_typer(key.app, name="key")
 app.add_typer(record.app, name="record")
 app.command("import")(importing.import_files)
+verify.app.command("contract")(verify_contract.contract)
 app.add_typer(verify.app, name="verify")
 app.command("search")(search.search)
 app.add_typer(db.app, name="db")

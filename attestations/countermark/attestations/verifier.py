@@ -156,7 +156,9 @@ class Verifier:
 
     def verify(self, envelope: Envelope, *, at: Instant | None = None) -> VerifiedStatement:
         """The statement of an envelope that at least one known, valid key signed; see the module for errors and their order."""
-        results = self.check_signatures(envelope.pae(), envelope, at)
+        results = self.judge_signatures(envelope, at)
+        if not any(result.code is Code.OK for result in results):
+            raise _none_holds(results, envelope.source)
         statement = read_statement(envelope)
         principals = {result.principal for result in results if result.code is Code.OK and result.principal}
         try:
@@ -165,12 +167,10 @@ class Verifier:
             raise RefusedError(error.code, error.message, at=Location(envelope.source), fix=error.fix) from None
         return VerifiedStatement(statement, envelope.payload, envelope.payload_type, results, roles, _SEAL)
 
-    def check_signatures(self, signed: bytes, envelope: Envelope, at: Instant | None) -> tuple[SignatureResult, ...]:
-        """What came of each signature over the bytes `signed`; `RefusedError` when none holds."""
-        results = tuple(self._check(signed, item.sig, item.keyid, at) for item in envelope.signatures)
-        if not any(result.code is Code.OK for result in results):
-            raise _none_holds(results, envelope.source)
-        return results
+    def judge_signatures(self, envelope: Envelope, at: Instant | None) -> tuple[SignatureResult, ...]:
+        """What came of each signature of an envelope, good or bad, at `at`."""
+        signed = envelope.pae()
+        return tuple(self._check(signed, item.sig, item.keyid, at) for item in envelope.signatures)
 
     def _check(self, signed: bytes, signature: bytes, keyid: str | None, at: Instant | None) -> SignatureResult:
         for key in self._candidates(keyid):

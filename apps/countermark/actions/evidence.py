@@ -1,0 +1,94 @@
+"""From ledger to evidence: everything that the gate must see about one image, each entry proven and each signature judged.
+
+What speaks against an image is a notice, and notices are walked from the signed head by hash. What speaks for it is found through the
+derived rows; a row that is missing there can only deny.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from countermark.attestations.codes import Code
+from countermark.attestations.digests import Digest, DigestKind
+from countermark.attestations.envelope import Envelope, Signature
+from countermark.attestations.errors import InputError, RefusedError
+from countermark.attestations.statement import Statement
+from countermark.attestations.times import Instant
+from countermark.attestations.trust import TrustPolicy
+from countermark.attestations.verifier import PolicyTrust, Verifier
+from countermark.contracts.aliases import Names
+from countermark.contracts.evidence import Evidence, Record
+from countermark.ledger.leaf import EntryKind
+from countermark.ledger.read import Entry, LedgerReader
+
+
+class Gatherer:
+    """Collects the records that a decision about one image rests on, from one verified view of a ledger."""
+
+    def __init__(self, reader: LedgerReader, trust: TrustPolicy) -> None:
+        self._reader = reader
+        self._trust = PolicyTrust(trust)
+        self._policy = trust
+        self._verifier = Verifier(self._trust)
+
+    def gather(self, subject: Digest) -> tuple[tuple[Record, ...], int]:
+        """The records, in the order of the log, and the number of notices that were walked."""
+        notices = self._reader.notices()
+        records = {record.index: record for record in self._records(notices)}
+        names = Names.of(subject, Evidence.of(records.values(), self._policy))
+        for digest in sorted({subject} | names.passes | names.rejections):
+            self._add(records, self._reader.find_subject(digest.kind, digest.hex))
+        self._add_what_they_rest_on(records)
+        return tuple(records[index] for index in sorted(records)), len(notices)
+
+    def _add_what_they_rest_on(self, records: dict[int, Record]) -> None:
+        """The operands from which receipts are recomputed, and theirs in turn."""
+        waiting = list(records.values())
+        while waiting:
+            known = set(records)
+            for digest in _rests_on(waiting):
+                self._add(records, self._reader.find_payload(digest.raw))
+            waiting = [records[index] for index in sorted(set(records) - known)]
+
+    def _add(self, records: dict[int, Record], indices: Iterable[int]) -> None:
+        entries = [self._reader.entry(index) for index in indices if index not in records]
+        records.update((record.index, record) for record in self._records(entries))
+
+    def _records(self, entries: Iterable[Entry]) -> Iterator[Record]:
+        return (self._record(entry) for entry in entries if entry.leaf.kind is EntryKind.ATTESTATION)
+
+    def _record(self, entry: Entry) -> Record:
+        """An entry as evidence: who signed it, in which roles they may, and why it does not count if it does not."""
+        source = f"entry {entry.index}"
+        signatures = tuple(Signature(item.signature, item.key_sha256.hex()) for item in entry.leaf.signatures)
+        envelope = Envelope(entry.payload, entry.leaf.payload_type, signatures, source)
+        admitted = Instant.from_ms(entry.leaf.admitted_ms)
+        results = self._verifier.judge_signatures(envelope, admitted)
+        statement = Statement.parse(entry.payload, source)
+        good = {result.principal for result in results if result.code is Code.OK and result.principal}
+        named = tuple(sorted({result.principal for result in results if result.principal}))
+        roles, code = self._roles(statement.predicate_type, good)
+        bad = next((result.code for result in results if result.code is not Code.OK), Code.SIGNER_UNTRUSTED)
+        return Record(entry.index, entry.digest, statement, named, roles, admitted, code if good else bad)
+
+    def _roles(self, predicate_type: str, principals: set[str]) -> tuple[tuple[str, ...], Code]:
+        try:
+            return self._trust.authorise(predicate_type, principals), Code.OK
+        except RefusedError as error:
+            return (), error.code
+
+
+def _rests_on(records: Iterable[Record]) -> Iterator[Digest]:
+    for record in records:
+        predicate = record.statement.predicate
+        items = predicate.get("rests_on") if isinstance(predicate, dict) else None
+        for item in items if isinstance(items, list) else []:
+            digest = _payload(item)
+            if digest:
+                yield digest
+
+
+def _payload(item: object) -> Digest | None:
+    try:
+        digest = Digest.parse(item) if isinstance(item, str) else None
+    except InputError:
+        return None
+    return digest if digest and digest.kind is DigestKind.PAYLOAD else None

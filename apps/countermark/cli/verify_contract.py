@@ -1,0 +1,64 @@
+"""`countermark verify contract PATH…`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from countermark.cli.options import DEFAULT_LEDGER, LedgerOption, OutputOption, SigningKeyOption, TrustOption
+from countermark.cli.output import finish
+from countermark.cli.report import Report
+
+if TYPE_CHECKING:
+    from countermark.actions.verify_contract import Judged
+
+
+def contract(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Contract files, or folders with contract.yaml or contracts/.")],
+    root: Annotated[Path | None, typer.Option(metavar="DIR", help="The repository; default: the nearest folder with .git.")] = None,
+    record: Annotated[bool, typer.Option("--record", help="Judge the commit checked out and append the verdict.")] = False,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    trust: TrustOption = None,
+    key: SigningKeyOption = None,
+    output: OutputOption = [],
+) -> None:
+    """Hold contracts against a repository: the same pin everywhere. Needs no ledger, key, GPU or network."""
+
+    def act() -> Report:
+        from countermark.actions.verify_contract import contract_files, judge, judge_commit
+        from countermark.actions.workspace import Workspace
+
+        files = contract_files(paths)
+        if not record:
+            return contract_report([judge(path, root) for path in files])
+        workspace = Workspace.at(ledger, trust)
+        return contract_report([judge_commit(path, root, workspace, key) for path in files])
+
+    finish("verify contract", output, act)
+
+
+def contract_report(judged: "list[Judged]") -> Report:
+    """Every finding of every contract, and what was recorded."""
+    from countermark.attestations.codes import ExitCode
+
+    recorded = [item.recorded for item in judged if item.recorded]
+    last = recorded[-1] if recorded else None
+    receipts = [
+        {"index": done.receipt.index, "payload": str(done.receipt.payload), "duplicate": done.receipt.duplicate} for done in recorded
+    ]
+    return Report(
+        exit=ExitCode.first_of(item.verdict.exit for item in judged),
+        evaluated=sum(item.verdict.evaluated for item in judged),
+        of=sum(item.verdict.of for item in judged),
+        findings=tuple(finding for item in judged for finding in item.verdict.findings),
+        not_evaluated=tuple(name for item in judged for name in item.verdict.not_evaluated),
+        ledger={"origin": last.origin, "size": last.size} if last else None,
+        text="\n".join(_line(item) for item in judged),
+        extra={"contracts": [item.verdict.predicate() for item in judged], **({"recorded": receipts} if receipts else {})},
+    )
+
+
+def _line(item: "Judged") -> str:
+    contract, recorded = item.verdict.contract, item.recorded
+    where = f"  entry {recorded.receipt.index}, about {recorded.statement.subjects[0].typed[0]}" if recorded else ""
+    return f"{contract.id}@{contract.version}  {contract.digest}  {item.verdict.outcome}{where}"
