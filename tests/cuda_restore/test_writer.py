@@ -44,6 +44,12 @@ def test_written_snapshots_read_back(tmp_path: Path, geometry: Geometry, context
     assert leftovers(tmp_path) == []
 
 
+def test_a_stream_that_ends_with_an_object(tmp_path: Path, geometry: Geometry, context: str, layer_pages: Pages) -> None:
+    size = StreamLayout.of(geometry).encoded_bytes
+    written = write_snapshot(tmp_path, geometry, context, layers_in_order(geometry, layer_pages), object_bytes=size)
+    assert [one.size_bytes for one in written.manifest.objects] == [size]
+
+
 def test_pieces_of_any_size_make_the_same_snapshot(tmp_path: Path, geometry: Geometry, context: str, layer_pages: Pages) -> None:
     whole = b"".join(layers_in_order(geometry, layer_pages))
     written = set()
