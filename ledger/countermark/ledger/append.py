@@ -233,7 +233,7 @@ def _insert(connection: Connection, name: str, rows: Sequence[dict[str, object]]
 def _known(connection: Connection, columns: Select[Any], key: Column[bytes], values: Sequence[bytes]) -> Iterator[Any]:
     """The rows whose key is one of `values`, asked for in portions that every SQLite takes."""
     for at in range(0, len(values), _IN_CHUNK):
-        yield from connection.execute(columns.where(key.in_(values[at : at + _IN_CHUNK]))).tuples()
+        yield from connection.execute(columns.where(key.in_(values[at : at + _IN_CHUNK])))
 
 
 def _tampered(message: str) -> TamperError:

@@ -102,7 +102,7 @@ class LedgerWriter:
         return list(_receipts(batch, indices, placed))
 
     def quarantine(self, code: Code, reason: str, sha256: bytes, subjects: Sequence[str] = ()) -> None:
-        """Record that something was refused: why, the SHA-256 of what came, and the digests that it named. No query of evidence reads it."""
+        """Record that something was refused: why, the SHA-256 of what came, and the digests that it named."""
         row = {"received_ms": self._clock(), "sha256": sha256, "code": str(code), "reason": reason, "subjects": " ".join(subjects)}
         with self._lock.held(), self._transaction() as connection:
             connection.execute(insert(tables.QUARANTINE), row)

@@ -1,0 +1,45 @@
+"""Small ledgers, made once and copied for each test that changes them."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from ledger_box import Box, make_box, raw, varied
+
+from countermark.attestations.codes import Code
+
+
+@pytest.fixture
+def new_box(tmp_path: Path) -> Callable[[str], Box]:
+    """Makes a ledger that holds its genesis alone."""
+    return lambda name: make_box(tmp_path / name)
+
+
+@pytest.fixture
+def small(new_box: Callable[[str], Box]) -> Box:
+    """A ledger with one entry of each sort."""
+    box = new_box("small")
+    box.append(*varied(box))
+    return box
+
+
+@pytest.fixture(scope="session")
+def _pattern(tmp_path_factory: pytest.TempPathFactory) -> Box:
+    box = make_box(tmp_path_factory.mktemp("pattern"))
+    box.append(*varied(box))
+    box.append(*(box.passed(number) for number in range(250)))
+    for number in range(250, 256):
+        box.append(box.passed(number))
+    with box.writer() as writer:
+        writer.quarantine(Code.SIG_INVALID, "no key holds", hashlib.sha256(b"x").digest(), [f"oci-config:sha256:{'ab' * 32}"])
+    connection = raw(box.path)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    return box
+
+
+@pytest.fixture
+def large(_pattern: Box, tmp_path: Path) -> Box:
+    """A copy of a ledger with entries of each sort, a full tile, and notes of several sizes."""
+    return _pattern.copy(tmp_path / "large")
