@@ -48,14 +48,14 @@ def probe_cuda() -> CudaProbe:
         return CudaProbe(DriverState.ABSENT)
     version, devices = ctypes.c_int(), ctypes.c_int()
     try:
-        status = int(library.cuInit(0))
-        if status == _STUB_LIBRARY:
+        started = int(library.cuInit(0))
+        if started == _STUB_LIBRARY:
             return CudaProbe(DriverState.ABSENT)
-        if status not in (0, _NO_DEVICE):
-            return _failed("cuInit", status)
+        if started not in (0, _NO_DEVICE):
+            return _failed("cuInit", started)
         if status := int(library.cuDriverGetVersion(ctypes.byref(version))):
             return _failed("cuDriverGetVersion", status)
-        if int(library.cuDeviceGetCount(ctypes.byref(devices))) not in (0, _NO_DEVICE):
+        if not started and (status := int(library.cuDeviceGetCount(ctypes.byref(devices)))):
             return _failed("cuDeviceGetCount", status)
     except AttributeError as missing:
         return CudaProbe(DriverState.ERROR, failure=DriverError(str(missing), 0, "not a CUDA driver"))

@@ -44,12 +44,14 @@ class Lane:
     ticket: Event | None = None
 
     def await_completion(self, device: Device) -> None:
+        """Return when nothing reads the slot any more."""
         if self.ticket is not None:
             device.wait(self.ticket)
-            device.release(self.ticket)
         elif self.in_flight:  # the submission failed half-way, so there is no ticket to wait for
             device.synchronize(self.stream)
-        self.ticket, self.in_flight = None, False
+        ticket, self.ticket, self.in_flight = self.ticket, None, False
+        if ticket is not None:
+            device.release(ticket)
 
 
 class FillingSlot:

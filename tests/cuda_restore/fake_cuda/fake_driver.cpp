@@ -370,4 +370,13 @@ EXPORT void fake_cuda_reset() {
 
 EXPORT const char* fake_cuda_calls() { return called.c_str(); }
 
+// Start from nothing, as a new process would, after a call to release something was made to fail.
+EXPORT void fake_cuda_forget() {
+  for (void* address : memory) free(address);
+  memory.clear();
+  streams.clear();
+  events.clear();
+  modules = contexts = 0;
+}
+
 EXPORT int fake_cuda_live() { return (int)(memory.size() + streams.size() + events.size()) + modules + contexts; }
