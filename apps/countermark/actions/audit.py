@@ -1,0 +1,38 @@
+"""`verify ledger`: the audit, with the keys of the trust policy."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from countermark.actions.workspace import Workspace
+from countermark.attestations.codes import Code
+from countermark.attestations.documents import read_file
+from countermark.attestations.errors import InputError, Location
+from countermark.attestations.trust import TrustPolicy
+from countermark.ledger.audit import audit
+from countermark.ledger.audit_report import AuditReport
+from countermark.ledger.note import MAX_NOTE_BYTES, VerifierKey
+
+
+def audit_ledger(
+    workspace: Workspace, checkpoints: Sequence[Path], *, signatures: bool, progress: Callable[[int, int], None] | None = None
+) -> AuditReport:
+    """Check a ledger from end to end under its trust policy, and against checkpoints that somebody holds."""
+    trust = workspace.trust() if workspace.trust_file.exists() else None
+    held = [_note(path) for path in checkpoints]
+    keys = trust.keys() if trust else {}
+    return audit(workspace.ledger, keys, _believed_log(trust), progress=progress, held=held, signatures=signatures)
+
+
+def _believed_log(trust: TrustPolicy | None) -> VerifierKey | None:
+    """The log key of a policy that believes one log; one that believes several cannot say which this must be."""
+    keys = [VerifierKey.parse(log.vkey) for log in trust.logs] if trust else []
+    return keys[0] if len(keys) == 1 else None
+
+
+def _note(path: Path) -> str:
+    data = read_file(path, limit=MAX_NOTE_BYTES)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        fix = "give the note as it was published"
+        raise InputError(Code.MALFORMED, "a checkpoint is UTF-8 text", at=Location(str(path)), fix=fix) from None

@@ -1,0 +1,46 @@
+"""`countermark ledger …`: for operators."""
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from countermark.cli.options import DEFAULT_LEDGER, LedgerOption, OutputOption
+from countermark.cli.output import finish
+from countermark.cli.report import Report
+
+if TYPE_CHECKING:
+    from countermark.actions.stats import Stats
+
+app = typer.Typer(help="Look after a ledger.", no_args_is_help=True)
+
+
+@app.callback()
+def group() -> None:
+    """Look after a ledger."""
+
+
+@app.command("stats")
+def stats(ledger: LedgerOption = DEFAULT_LEDGER, output: OutputOption = []) -> None:
+    """Count what is in a ledger."""
+
+    def act() -> Report:
+        from countermark.actions.stats import ledger_stats
+        from countermark.actions.workspace import Workspace
+
+        return stats_report(ledger_stats(Workspace.at(ledger)))
+
+    finish("ledger stats", output, act)
+
+
+def stats_report(stats: "Stats") -> Report:
+    """Entries by type, what was refused, and the size on disk."""
+    lines = [f"{stats.origin}: {stats.size} entries, {stats.notices} notices, {stats.bytes:,} bytes, begun {stats.begun}"]
+    lines.extend(f"  {count:>8}  {name}" for name, count in stats.types.items())
+    lines.append(f"  {stats.quarantined:>8}  refused, in quarantine")
+    return Report(
+        evaluated=stats.size,
+        of=stats.size,
+        ledger={"origin": stats.origin, "size": stats.size, "root": stats.root},
+        text="\n".join(lines),
+        extra={"stats": stats.to_json()},
+    )
