@@ -138,10 +138,10 @@ def shown(value: JsonValue) -> str:
 
 
 _TYPE_NAMES: dict[type, str] = {
-    bool: "true or false",
+    bool: "a boolean",
     int: "an integer",
     float: "a fraction",
     list: "a list",
     dict: "an object",
-    type(None): "null",
+    type(None): "no value",
 }
