@@ -39,6 +39,10 @@ class Gatherer:
         self._add_what_they_rest_on(records)
         return tuple(records[index] for index in sorted(records)), len(notices)
 
+    def records(self, indices: Iterable[int]) -> tuple[Record, ...]:
+        """The records of these entries, each proven."""
+        return tuple(self._records(self._reader.entry(index) for index in indices))
+
     def _add_what_they_rest_on(self, records: dict[int, Record]) -> None:
         """The operands from which receipts are recomputed, and theirs in turn."""
         waiting = list(records.values())
@@ -49,8 +53,7 @@ class Gatherer:
             waiting = [records[index] for index in sorted(set(records) - known)]
 
     def _add(self, records: dict[int, Record], indices: Iterable[int]) -> None:
-        entries = [self._reader.entry(index) for index in indices if index not in records]
-        records.update((record.index, record) for record in self._records(entries))
+        records.update((record.index, record) for record in self.records(index for index in indices if index not in records))
 
     def _records(self, entries: Iterable[Entry]) -> Iterator[Record]:
         return (self._record(entry) for entry in entries if entry.leaf.kind is EntryKind.ATTESTATION)

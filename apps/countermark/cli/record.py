@@ -61,9 +61,11 @@ def image(
     """Record an image: index, manifest and config digests, each alias proven from bytes."""
 
     def read() -> "Recording":
+        from countermark.cli.progress import byte_progress
         from countermark.recorders.image import record_image
 
-        return record_image(path, digest=digest, platform=platform, components=component)
+        with byte_progress("hashing") as told:
+            return record_image(path, digest=digest, platform=platform, components=component, progress=told)
 
     _record("record image", read, ledger, trust, key, output)
 

@@ -55,3 +55,68 @@ def trust_file(
         return trust_report(TrustPolicy.load(path))
 
     finish("verify trust", output, act)
+
+
+@app.command("source")
+def source(
+    repository: Annotated[Path, typer.Argument(metavar="[REPO]", help="A git repository.")] = Path(),
+    rev: Annotated[str, typer.Option(help="The revision.")] = "HEAD",
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    trust: TrustOption = None,
+    output: OutputOption = [],
+) -> None:
+    """Compare what is recorded of a commit with the repository's objects."""
+
+    def act() -> Report:
+        from countermark.actions.verify_recorded import verify_source
+        from countermark.actions.workspace import Workspace
+        from countermark.cli.render_comparison import comparison_report
+
+        return comparison_report(verify_source(Workspace.at(ledger, trust), repository, rev))
+
+    finish("verify source", output, act)
+
+
+@app.command("image")
+def image(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="OCI layout or archive, docker archive, or inspect JSON.")],
+    digest: Annotated[str | None, typer.Option(metavar="DIGEST", help="Which image, where there are several.")] = None,
+    platform: Annotated[str | None, typer.Option(metavar="OS/ARCH", help="Which platform of an index.")] = None,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    trust: TrustOption = None,
+    output: OutputOption = [],
+) -> None:
+    """Compare what is recorded of an image with its bytes."""
+
+    def act() -> Report:
+        from countermark.actions.verify_recorded import verify_image
+        from countermark.actions.workspace import Workspace
+        from countermark.cli.progress import byte_progress
+        from countermark.cli.render_comparison import comparison_report
+
+        with byte_progress("hashing") as told:
+            return comparison_report(verify_image(Workspace.at(ledger, trust), path, digest, platform, told))
+
+    finish("verify image", output, act)
+
+
+@app.command("model")
+def model(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The model's folder.")],
+    revision: Annotated[str | None, typer.Option(metavar="HEX", help="The model's revision, where the path does not say.")] = None,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    trust: TrustOption = None,
+    output: OutputOption = [],
+) -> None:
+    """Compare what is recorded of a model with the files of a folder."""
+
+    def act() -> Report:
+        from countermark.actions.verify_recorded import verify_model
+        from countermark.actions.workspace import Workspace
+        from countermark.cli.progress import byte_progress
+        from countermark.cli.render_comparison import comparison_report
+
+        with byte_progress("hashing") as told:
+            return comparison_report(verify_model(Workspace.at(ledger, trust), folder, revision, told))
+
+    finish("verify model", output, act)
