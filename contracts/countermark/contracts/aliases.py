@@ -6,7 +6,7 @@ pass crosses to or from it. A rejection of a manifest counts against the indexes
 manifests below it, but never from one manifest through their index to another.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -33,20 +33,37 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The digests of one image, itself included: `passes` are those whose passes count for it, `rejections` those whose rejections do."""
+    """The digests of one image, itself included: `passes` are those whose passes count for it, `rejections` those whose rejections do.
+
+    `mentioned` says that an image statement gives the subject as an alias; `platforms` are those recorded for it by someone who may.
+    """
 
     subject: Digest
     passes: frozenset[Digest]
     rejections: frozenset[Digest]
     mentioned: bool
+    platforms: frozenset[str]
 
     @classmethod
-    def of(cls, subject: Digest, evidence: Evidence) -> Self:
-        """The names of `subject` by the image statements of the evidence."""
-        stated = [alias for entry in evidence.of_type(PredicateName.IMAGE) for alias in aliases(entry, evidence)]
+    def of(cls, subject: Digest, evidence: Evidence, platform: str | None = None) -> Self:
+        """The names of `subject` by the image statements of the evidence.
+
+        Where a `platform` is asked about, a member of an index that is recorded to be of another one does not speak against the index.
+        """
+        images = evidence.of_type(PredicateName.IMAGE)
+        stated = [alias for entry in images for alias in aliases(entry, evidence)]
+        passes = _closure([subject], [alias for alias in stated if alias.proven and alias.within_one_image])
+        rejections = _rejections(subject, stated)
+        if subject.kind is DigestKind.OCI_INDEX and platform:
+            rejections = frozenset(digest for digest in rejections if _platforms([digest], images, evidence) <= {platform})
         mentioned = any(subject in (alias.first, alias.second) for alias in stated)
-        proven = [alias for alias in stated if alias.proven and alias.within_one_image]
-        return cls(subject, _closure([subject], proven), _rejections(subject, stated), mentioned)
+        return cls(subject, passes, rejections | {subject}, mentioned, _platforms(passes, images, evidence))
+
+
+def _platforms(digests: Iterable[Digest], images: Iterable[Entry], evidence: Evidence) -> frozenset[str]:
+    about = [entry for entry in images if any(entry.is_about(digest) for digest in digests)]
+    told = [entry.predicate.get("platform") for entry in about if entry.counts_as() and not evidence.taken_back(entry)]
+    return frozenset(platform for platform in told if isinstance(platform, str))
 
 
 def aliases(entry: Entry, evidence: Evidence) -> list[Alias]:
@@ -75,28 +92,28 @@ def _digest(value: JsonValue) -> Digest | None:
 def _rejections(subject: Digest, stated: list[Alias]) -> frozenset[Digest]:
     inside = [alias for alias in stated if alias.within_one_image]
     indexes = [alias for alias in stated if alias.first.kind == alias.second.kind == DigestKind.OCI_INDEX]
-    across = [alias for alias in stated if alias.within_one_image is False and alias not in indexes]
-    if subject.kind is DigestKind.OCI_INDEX:
-        above = _closure([subject], indexes)
-        return above | _closure(_neighbours(above, across), inside)
-    same = _closure([subject], inside)
-    return same | _closure(_neighbours(same, across), indexes)
-
-
-def _neighbours(of: Iterable[Digest], across: list[Alias]) -> set[Digest]:
-    here = set(of)
-    ends = [(alias.first, alias.second) for alias in across] + [(alias.second, alias.first) for alias in across]
-    return {second for first, second in ends if first in here}
+    across = [alias for alias in stated if (alias.first.kind is DigestKind.OCI_INDEX) is not (alias.second.kind is DigestKind.OCI_INDEX)]
+    first, second = (indexes, inside) if subject.kind is DigestKind.OCI_INDEX else (inside, indexes)
+    same = _closure([subject], first)
+    neighbours = [digest for end in same for digest in _ends(across).get(end, ())]
+    return same | _closure(neighbours, second)
 
 
 def _closure(start: Iterable[Digest], within: list[Alias]) -> frozenset[Digest]:
     """Everything that can be reached from `start`."""
-    return frozenset(_reach(set(start), lambda found: _neighbours(found, within)))
+    ends = _ends(within)
+    found = set(start)
+    waiting = list(found)
+    while waiting:
+        new = ends.get(waiting.pop(), set()) - found
+        found |= new
+        waiting += new
+    return frozenset(found)
 
 
-def _reach(found: set[Digest], step: Callable[[set[Digest]], set[Digest]]) -> set[Digest]:
-    while True:
-        grown = found | step(found)
-        if grown == found:
-            return found
-        found = grown
+def _ends(within: list[Alias]) -> dict[Digest, set[Digest]]:
+    ends: dict[Digest, set[Digest]] = {}
+    for alias in within:
+        ends.setdefault(alias.first, set()).add(alias.second)
+        ends.setdefault(alias.second, set()).add(alias.first)
+    return ends

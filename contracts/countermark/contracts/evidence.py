@@ -44,11 +44,13 @@ class Record:
 class Entry:
     """All records of one payload: another signer's envelope over the same bytes is another entry of the same statement.
 
-    `roles` are those in which its signers together may make it; without one it says nothing *for* an image, and `code` is why.
+    `index` is the lowest of their indexes and `last` the highest. `roles` are those in which its signers together may make it; without
+    one it says nothing *for* an image, and `code` is why.
     `heard` says that one of them has any role at all, which is enough to speak *against* an image, whatever became of the key since.
     """
 
     index: int
+    last: int
     payload: Digest
     statement: Statement
     signers: tuple[str, ...]
@@ -60,7 +62,8 @@ class Entry:
     @property
     def predicate(self) -> dict[str, JsonValue]:
         """The predicate, empty where there is none."""
-        return self.statement.predicate or {}
+        found = self.statement.predicate
+        return found if isinstance(found, dict) else {}
 
     @property
     def signer(self) -> str:
@@ -107,16 +110,21 @@ class Evidence:
 
     def of_type(self, name: PredicateName) -> tuple[Entry, ...]:
         """The entries of one of our predicate types."""
-        return tuple(self._by_type.get(name.uri, ()))
+        return self.of_uri(name.uri)
+
+    def of_uri(self, predicate_type: str) -> tuple[Entry, ...]:
+        """The entries of a predicate type."""
+        return tuple(self._by_type.get(predicate_type, ()))
 
     def find(self, payload: str) -> Entry | None:
         """The entry of a payload digest."""
         return self._by_payload.get(payload)
 
     def taken_back(self, entry: Entry) -> Entry | None:
-        """What takes back a statement that speaks *for* an image: a retraction or supersession by anyone who is heard."""
-        against = (*self._retractions(entry), *self._naming(PredicateName.SUPERSESSION, entry.payload))
-        return next((other for other in against if other.heard), None)
+        """What takes back a statement that speaks *for* an image: a retraction, supersession or rejection of it by anyone who is heard."""
+        superseded = self._naming(PredicateName.SUPERSESSION, entry.payload)
+        rejected = (other for other in self._naming(PredicateName.REJECTION, entry.payload) if not self.lifted(other))
+        return next((other for other in (*self._retractions(entry), *superseded, *rejected) if other.heard), None)
 
     def lifted(self, entry: Entry) -> Entry | None:
         """What lifts a statement that speaks *against* an image.
@@ -168,7 +176,8 @@ def _joined(group: list[Record], trust: TrustPolicy) -> Entry:
     heard = any(signer in role.members for role in trust.roles.values() for signer in signers)
     code = Code.OK if held else next((record.code for record in group if record.code is not Code.OK), Code.SIGNER_UNTRUSTED)
     admitted = min(record.admitted for record in group)
-    return Entry(first.index, first.payload, first.statement, tuple(sorted(good or signers)), held, heard, admitted, code)
+    named = tuple(sorted(good or signers))
+    return Entry(first.index, group[-1].index, first.payload, first.statement, named, held, heard, admitted, code)
 
 
 def _conflicted(trust: TrustPolicy, role: str) -> set[str]:

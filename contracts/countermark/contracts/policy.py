@@ -19,6 +19,7 @@ from countermark.contracts.condition import unmet
 from countermark.contracts.profile import Profile
 from countermark.contracts.requirement import (
     DAY_NS,
+    HOUR_NS,
     CapabilityRequirement,
     ContractRequirement,
     Demand,
@@ -180,7 +181,7 @@ class _Reader:
         """Nanoseconds of `90d` or `36h`; None for `none`."""
         if text == "none":
             return None
-        age = int(text[:-1]) * (DAY_NS if text.endswith("d") else DAY_NS // 24) if len(text) < 12 else _MAX_AGE_NS + 1
+        age = int(text[:-1]) * (DAY_NS if text.endswith("d") else HOUR_NS) if len(text) < 12 else _MAX_AGE_NS + 1
         if age > _MAX_AGE_NS:
             at = self.document.at(pointer)
             raise InputError(Code.BAD_NUMBER, f"{text} is more than a hundred years", at=at, fix="write none where age does not matter")

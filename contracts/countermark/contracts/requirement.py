@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -13,7 +13,8 @@ from countermark.contracts.catalogue import Capability, suggest
 from countermark.contracts.scope import COUNT_LEAVES, DIMENSIONS, Leaves, Value, describe, expand, leaves_of
 
 ANY: Final = "any"
-DAY_NS: Final = 24 * 3600 * 1_000_000_000
+HOUR_NS: Final = 3600 * 1_000_000_000
+DAY_NS: Final = 24 * HOUR_NS
 _MAX_POINTS: Final = 1024
 _TEXT_ARGUMENTS: Final = ("platform", "system", "publication_mode", "settings")
 
@@ -29,6 +30,14 @@ class EvidenceRules:
     min_boots: int = 1
     accept: frozenset[Status] = frozenset({Status.QUALIFIED})
 
+    @property
+    def max_age_text(self) -> str:
+        """The greatest age in words of a policy."""
+        if self.max_age_ns is None:
+            return "none"
+        days, rest = divmod(self.max_age_ns, DAY_NS)
+        return f"{self.max_age_ns // HOUR_NS}h" if rest else f"{days}d"
+
 
 @dataclass(frozen=True, slots=True)
 class CapabilityRequirement:
@@ -42,11 +51,8 @@ class CapabilityRequirement:
     evidence: EvidenceRules
 
     def __str__(self) -> str:
-        return self.text(self.points)
-
-    def text(self, points: Sequence[Leaves]) -> str:
-        """The requirement at some of its points, in words for people."""
-        places = "; ".join(filter(None, map(describe, points)))
+        """The capability and its points, in words for people."""
+        places = "; ".join(filter(None, map(describe, self.points)))
         return f"{self.capability.id} at {places}" if places else self.capability.id
 
 
@@ -71,6 +77,9 @@ class NotApplicable:
     location: Location
     capability: str
     why: str
+
+    def __str__(self) -> str:
+        return self.capability
 
 
 Requirement: TypeAlias = CapabilityRequirement | ContractRequirement

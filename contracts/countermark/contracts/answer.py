@@ -1,0 +1,28 @@
+"""The answer to one demand, before it is put into words of a decision."""
+
+from dataclasses import dataclass
+
+from countermark.attestations.codes import Code, Status
+from countermark.attestations.times import Instant
+from countermark.contracts.evidence import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """An entry that was weighed, and why the answer does not rest on it; no reason means that it does."""
+
+    entry: Entry
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A derived status and its code. `accepted` says whether the demand is met, which a policy may let a lesser status do."""
+
+    status: Status
+    code: Code
+    observed: str
+    fix: str
+    considered: tuple[Considered, ...] = ()
+    accepted: bool = False
+    next_expiry: Instant | None = None

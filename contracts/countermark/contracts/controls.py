@@ -1,0 +1,103 @@
+"""The controls of a capability, recomputed from what a receipt rests on.
+
+A control is a question that the raw operands of a run must answer: was the answer exact, were all ranks structurally verified. It is
+`pass` or `fail` only where those operands are in the statements; otherwise it is not recorded, which is `None` here.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from countermark.attestations.codes import Outcome
+from countermark.attestations.located import JsonValue
+from countermark.attestations.outcomes import roll_up
+from countermark.attestations.predicate_types import PredicateName
+
+Recompute = Callable[[Mapping[str, JsonValue], str], Outcome | None]
+
+
+def control(predicate_type: str, predicate: Mapping[str, JsonValue], name: str) -> Outcome | None:
+    """What a statement shows of one control; None where it shows nothing."""
+    known = PredicateName.from_uri(predicate_type)
+    return _BY_TYPE[known](predicate, name) if known in _BY_TYPE else None
+
+
+def worst(outcomes: list[Outcome | None]) -> Outcome | None:
+    """The outcome of a control that several statements show: any fail is fail; None where none shows it."""
+    shown = [outcome for outcome in outcomes if outcome is not None]
+    return roll_up(shown) if shown else None
+
+
+def reported(value: JsonValue) -> Outcome | None:
+    """A stored control; None for `not-recorded`. A word that is none of ours is an error, never silence."""
+    if value == "not-recorded" or value is None:
+        return None
+    return Outcome(value) if isinstance(value, str) and value in set(Outcome) else Outcome.ERROR
+
+
+def _of_restore_run(run: Mapping[str, JsonValue], name: str) -> Outcome | None:
+    if name in _RUNGS:
+        return _rung(run, _RUNGS[name])
+    ranks = _objects(run.get("ranks"))
+    if name == "all-ranks-structural":
+        return roll_up(_word(rank.get("structural")) for rank in ranks)
+    if name == "one-image":
+        images = [rank.get("image") for rank in ranks]
+        used = _object(run.get("tuple")).get("image")
+        return None if None in (*images, used) else _passes(set(map(str, images)) == {str(used)})
+    if name == "exact-answer" and isinstance(run.get("answer"), dict):
+        return _word(_object(run.get("answer")).get("outcome"))
+    return None
+
+
+_RUNGS: Final = {"signed-root": "1-signed-root", "coverage": "2-coverage", "readback": "3-readback"}
+
+
+def _rung(run: Mapping[str, JsonValue], name: str) -> Outcome | None:
+    """A rung and the faults it must have caught; one that the plan left out shows nothing."""
+    rung = _object(_object(run.get("rungs")).get(name))
+    outcome = _word(rung.get("outcome")) if rung else Outcome.NOT_RUN
+    faults = [_word(fault.get("outcome")) for fault in _objects(rung.get("controls"))]
+    return None if outcome is Outcome.NOT_RUN else roll_up([outcome, *faults])
+
+
+def _of_quality_report(report: Mapping[str, JsonValue], name: str) -> Outcome | None:
+    checks = _objects(report.get("checks"))
+    named = [check for check in checks if check.get("id") == name]
+    if named:
+        return roll_up(_word(check.get("outcome")) for check in named)
+    raw = all(isinstance(check.get("response"), str) for check in checks if check.get("outcome") == "pass")
+    if not checks or name not in ("exact-answer", "raw-bytes") or not raw:
+        return Outcome.FAIL if name in ("exact-answer", "raw-bytes") and _any_fails(checks) else None
+    return roll_up(_word(check.get("outcome")) for check in checks)
+
+
+def _any_fails(checks: list[Mapping[str, JsonValue]]) -> bool:
+    return any(check.get("outcome") == "fail" for check in checks)
+
+
+def _of_benchmark_run(run: Mapping[str, JsonValue], name: str) -> Outcome | None:
+    summary = _object(run.get("summary"))
+    return Outcome.PASS if name == "interval" and isinstance(summary.get("interval"), dict) else None
+
+
+_BY_TYPE: Final[dict[PredicateName | None, Recompute]] = {
+    PredicateName.RESTORE_RUN: _of_restore_run,
+    PredicateName.QUALITY_REPORT: _of_quality_report,
+    PredicateName.BENCHMARK_RUN: _of_benchmark_run,
+}
+
+
+def _passes(holds: bool) -> Outcome:
+    return Outcome.PASS if holds else Outcome.FAIL
+
+
+def _word(value: JsonValue) -> Outcome:
+    return Outcome(value) if isinstance(value, str) and value in set(Outcome) else Outcome.ERROR
+
+
+def _object(value: JsonValue) -> Mapping[str, JsonValue]:
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(value: JsonValue) -> list[Mapping[str, JsonValue]]:
+    return [_object(item) for item in value] if isinstance(value, list) else []

@@ -1,0 +1,90 @@
+"""A decision as text: verdict first and last, one block for each requirement that does not hold, what was required before what was seen.
+
+No colour and no wrapping here; what signed statements say is shown without control characters, since a terminal obeys those.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from countermark.attestations.codes import Outcome
+from countermark.contracts.decision import Decision, Mode, Result, Verdict, Weighed
+
+_MARKS: Final = {Outcome.PASS: "✓", Outcome.NOT_APPLICABLE: "-"}
+_SHORT_HEX: Final = 12
+_SHOWN_EVIDENCE: Final = 4
+
+
+def explain(decision: Decision, *, report: str = "") -> str:
+    """The text of a decision. `report` names the file that holds it as JSON, where there is one."""
+    return "\n".join(map(plain, (_head(decision), *_blocks(decision), *_notes(decision), _tail(decision, report)))) + "\n"
+
+
+def plain(text: str) -> str:
+    """The text on one line, with everything that is not printable as its escape."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
+def _head(decision: Decision) -> str:
+    policy = decision.inputs.policy
+    subject = f"{decision.subject.kind}:sha256:{decision.subject.hex[:_SHORT_HEX]}…"
+    counts = f"evaluated {decision.evaluated}, satisfied {decision.satisfied}"
+    return f"{decision.verdict}  {subject}  policy {policy.id}@{policy.version}  {counts}"
+
+
+def _blocks(decision: Decision) -> Iterator[str]:
+    for result in decision.requirements:
+        words = [result.id, *([result.capability] if result.capability not in (None, result.id) else []), str(result.status)]
+        yield f"{_MARKS.get(result.outcome, '✗')} {'  '.join(words)}  [{result.code}]"
+        yield from (f"    {name:<9} {text}" for name, text in _lines(result) if text)
+
+
+def _lines(result: Result) -> Iterator[tuple[str, str]]:
+    yield "required", result.required
+    yield "observed", result.observed
+    yield from (("evidence", text) for text in _evidence(result))
+    yield "note", f"left open: {', '.join(result.any)}" if result.any else ""
+    yield "waived", result.waived_by or ""
+    yield "expires", str(result.next_expiry.whole_seconds()) if result.next_expiry else ""
+    yield "fix", result.fix
+    yield "policy", str(result.location)
+
+
+def _evidence(result: Result) -> Iterator[str]:
+    """What the answer rests on; where it rests on nothing, what was considered and why it does not do."""
+    used = [item for item in result.evidence if item.used]
+    shown = used or list(result.evidence)
+    yield from map(_weighed, shown[:_SHOWN_EVIDENCE])
+    if len(shown) > _SHOWN_EVIDENCE:
+        yield f"and {len(shown) - _SHOWN_EVIDENCE} more"
+
+
+def _weighed(item: Weighed) -> str:
+    return f"{item.payload.hex[:_SHORT_HEX]}… (entry {item.index}) by {item.signer}{f': {item.why}' if item.why else ''}"
+
+
+def _notes(decision: Decision) -> Iterator[str]:
+    for note in decision.notes:
+        name, _, count = note.partition(":")
+        yield f"note {note}: {_NOTES[name].format(count)}"
+
+
+_NOTES: Final = {
+    "SINGLE_OPERATOR": "one person holds all roles; nobody else has answered for this",
+    "AT_OVERRIDE": "judged for a time that was given, not for now",
+    "QUARANTINED_REJECTIONS": "{} rejections of this image were refused on entry and do not count; look at them",
+    "UNPROTECTED_TAIL": "nobody else holds a checkpoint over the newest {} entries",
+}
+
+
+def _tail(decision: Decision, report: str) -> str:
+    warned = decision.mode is Mode.WARN and decision.verdict is Verdict.DENY
+    parts = [
+        f"verdict {decision.verdict}",
+        *(["mode warn: told, not enforced"] if warned else []),
+        f"exit {int(decision.exit)}",
+        *([f"report {report}"] if report else []),
+        f"ledger {decision.head.origin} size {decision.head.size}",
+        f"at {decision.effective_time}",
+        f"countermark explain {decision.id}",
+    ]
+    return " · ".join(parts)
