@@ -1,0 +1,80 @@
+"""RFC 3161 timestamps over a signature.
+
+The rfc3161-client package verifies a token; this says which tokens are taken. The sigstore library passes over a timestamp that does
+not verify as long as another time source remains, so that a bundle could carry any claim: here all must verify.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from countermark.attestations.codes import Code
+from countermark.attestations.errors import Location, RefusedError
+from countermark.attestations.times import Instant
+
+if TYPE_CHECKING:
+    from rfc3161_client import TimeStampResponse
+    from sigstore._internal.trust import CertificateAuthority
+
+MAX_TIMESTAMPS = 32
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedTime:
+    """When a signature existed at the latest, and who says so: `timestamp-authority` or `transparency-log`."""
+
+    at: Instant
+    by: str
+
+
+def verified_timestamps(
+    tokens: Iterable[bytes], signature: bytes, authorities: "Iterable[CertificateAuthority]", source: str
+) -> tuple[VerifiedTime, ...]:
+    """The times of DER `TimeStampResp` tokens over `signature`; `RefusedError` when one does not verify or comes twice."""
+    distinct = list(tokens)
+    if len(set(distinct)) != len(distinct) or len(distinct) > MAX_TIMESTAMPS:
+        raise _refused(source, f"timestamps are distinct and at most {MAX_TIMESTAMPS}")
+    known = list(authorities)
+    return tuple(_verified(token, signature, known, source) for token in distinct)
+
+
+def _verified(token: bytes, signature: bytes, authorities: "list[CertificateAuthority]", source: str) -> VerifiedTime:
+    from rfc3161_client import decode_timestamp_response
+
+    try:
+        response = decode_timestamp_response(token)
+    except ValueError:
+        raise _refused(source, "this is not a timestamp response") from None
+    if response.as_bytes() != token:
+        raise _refused(source, "the timestamp response is not in DER")
+    for authority in authorities:
+        if _issued(authority, response, signature):
+            return VerifiedTime(_instant(response.tst_info.gen_time), "timestamp-authority")
+    raise _refused(source, "no timestamp authority of the trust root made this timestamp over this signature")
+
+
+def _issued(authority: "CertificateAuthority", response: "TimeStampResponse", signature: bytes) -> bool:
+    from rfc3161_client import VerificationError, VerifierBuilder
+
+    chain = authority.certificates(allow_expired=True)
+    if len(chain) < 2:
+        return False
+    verifier = VerifierBuilder(tsa_certificate=chain[0], intermediates=chain[1:-1], roots=[chain[-1]]).build()
+    try:
+        verifier.verify_message(response, signature)
+    except (VerificationError, ValueError):
+        return False
+    end, made = authority.validity_period_end, response.tst_info.gen_time
+    return authority.validity_period_start <= made and (end is None or made <= end)
+
+
+def _instant(moment: datetime) -> Instant:
+    return Instant((moment - _EPOCH) // timedelta(microseconds=1) * 1000)
+
+
+def _refused(source: str, message: str) -> RefusedError:
+    at = Location(source, pointer="/verificationMaterial/timestampVerificationData")
+    return RefusedError(Code.SIG_INVALID, message, at=at, fix="give the bundle as its signer made it")
