@@ -33,8 +33,8 @@ def _head(decision: Decision) -> str:
 
 def _blocks(decision: Decision) -> Iterator[str]:
     for result in decision.requirements:
-        words = [result.id, *([result.capability] if result.capability not in (None, result.id) else []), str(result.status)]
-        yield f"{_MARKS.get(result.outcome, '✗')} {'  '.join(words)}  [{result.code}]"
+        asked = [result.capability] if result.capability and result.capability != result.id else []
+        yield f"{_MARKS.get(result.outcome, '✗')} {'  '.join([result.id, *asked, str(result.status)])}  [{result.code}]"
         yield from (f"    {name:<9} {text}" for name, text in _lines(result) if text)
 
 
@@ -46,20 +46,21 @@ def _lines(result: Result) -> Iterator[tuple[str, str]]:
     yield "waived", result.waived_by or ""
     yield "expires", str(result.next_expiry.whole_seconds()) if result.next_expiry else ""
     yield "fix", result.fix
-    yield "policy", str(result.location)
+    yield "policy", ":".join(str(part) for part in (result.location.file, result.location.line) if part is not None)
 
 
 def _evidence(result: Result) -> Iterator[str]:
     """What the answer rests on; where it rests on nothing, what was considered and why it does not do."""
     used = [item for item in result.evidence if item.used]
     shown = used or list(result.evidence)
-    yield from map(_weighed, shown[:_SHOWN_EVIDENCE])
+    yield from (_weighed(item, result.observed) for item in shown[:_SHOWN_EVIDENCE])
     if len(shown) > _SHOWN_EVIDENCE:
         yield f"and {len(shown) - _SHOWN_EVIDENCE} more"
 
 
-def _weighed(item: Weighed) -> str:
-    return f"{item.payload.hex[:_SHORT_HEX]}… (entry {item.index}) by {item.signer}{f': {item.why}' if item.why else ''}"
+def _weighed(item: Weighed, observed: str) -> str:
+    why = f": {item.why}" if item.why and item.why not in observed else ""
+    return f"{item.payload.hex[:_SHORT_HEX]}… (entry {item.index}) by {item.signer}{why}"
 
 
 def _notes(decision: Decision) -> Iterator[str]:

@@ -78,7 +78,7 @@ def decide(question: Question) -> Decision:
 def _barrier(question: Question, names: Names, evidence: Evidence) -> Answer | None:
     """What is true of the image whatever is asked of it: nobody knows it, it is rejected, or it is of the wrong kind."""
     if not _is_known(names, evidence):
-        observed = f"no record of {question.head.size} names {question.subject}"
+        observed = f"no record of the ledger names {question.subject}"
         return Answer(Status.UNQUALIFIED, Code.SUBJECT_UNKNOWN, observed, "record the image, or correct the digest")
     rejections = [rejection for rejection in Rejection.standing(names, evidence) if rejection.image_wide]
     if rejections:
