@@ -1,8 +1,14 @@
-"""Repositories made on the spot for the tests of the recorders, by git itself."""
+"""Inputs made on the spot for the tests of the recorders: repositories by git itself, images by hand."""
 
+import hashlib
+import io
+import json
 import os
 import subprocess
+import tarfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Literal
 
 GIT_ENVIRONMENT = {
     "GIT_AUTHOR_NAME": "a",
@@ -54,3 +60,90 @@ def vector_repository(where: Path, object_format: str = "sha1") -> Path:
     (repository / "link").symlink_to("a.py")
     commit_all(repository)
     return repository
+
+
+OCI_INDEX = "application/vnd.oci.image.index.v1+json"
+OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+OCI_CONFIG = "application/vnd.oci.image.config.v1+json"
+OCI_LAYER = "application/vnd.oci.image.layer.v1.tar"
+
+Json = dict[str, Any]
+
+
+def encoded(value: object) -> bytes:
+    """JSON bytes, as any tool may write them."""
+    return json.dumps(value).encode()
+
+
+def sha256(data: bytes) -> str:
+    """The hex of SHA-256."""
+    return hashlib.sha256(data).hexdigest()
+
+
+class LayoutBuilder:
+    """An OCI image layout, kept as path to bytes until it is written to a folder or an archive."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {"oci-layout": encoded({"imageLayoutVersion": "1.0.0"})}
+        self.top: list[Json] = []
+
+    def blob(self, data: bytes, media_type: str, **more: Any) -> Json:
+        """Add a blob; its descriptor."""
+        self.files[f"blobs/sha256/{sha256(data)}"] = data
+        return {"mediaType": media_type, "digest": f"sha256:{sha256(data)}", "size": len(data), **more}
+
+    def image(self, layers: Sequence[bytes] = (b"layer",), *, architecture: str = "arm64", labels: Json | None = None, **more: Any) -> Json:
+        """Add an image; the descriptor of its manifest. `more` goes into the config."""
+        config: Json = {
+            "os": "linux",
+            "architecture": architecture,
+            "rootfs": {"type": "layers", "diff_ids": [f"sha256:{sha256(layer)}" for layer in layers]},
+            "config": {"Labels": labels},
+            **more,
+        }
+        manifest = {
+            "schemaVersion": 2,
+            "mediaType": OCI_MANIFEST,
+            "config": self.blob(encoded(config), OCI_CONFIG),
+            "layers": [self.blob(layer, OCI_LAYER) for layer in layers],
+        }
+        return self.blob(encoded(manifest), OCI_MANIFEST, platform={"os": "linux", "architecture": architecture})
+
+    def index(self, *children: Json) -> Json:
+        """Add an index; its descriptor."""
+        return self.blob(encoded({"schemaVersion": 2, "mediaType": OCI_INDEX, "manifests": list(children)}), OCI_INDEX)
+
+    def config_of(self, manifest: Json) -> str:
+        """The hex of the config that a manifest names."""
+        document: Json = json.loads(self.files[f"blobs/sha256/{hex_of(manifest)}"])
+        return hex_of(document["config"])
+
+    def finished(self) -> dict[str, bytes]:
+        """All files, with `index.json` naming `top`."""
+        return self.files | {"index.json": encoded({"schemaVersion": 2, "manifests": self.top})}
+
+
+def hex_of(descriptor: Json) -> str:
+    """The hex of a descriptor's digest."""
+    return str(descriptor["digest"]).removeprefix("sha256:")
+
+
+def docker_archive(layers: Sequence[bytes] = (b"layer",), **config: Any) -> tuple[str, dict[str, bytes]]:
+    """The files of a classic `docker save`, and the hex of the image ID."""
+    diffs = [f"sha256:{sha256(layer)}" for layer in layers]
+    data = encoded({"os": "linux", "architecture": "amd64", "rootfs": {"diff_ids": diffs}, "config": {"Labels": {"a": "b"}}, **config})
+    names = [f"{sha256(layer)}/layer.tar" for layer in layers]
+    manifest = [{"Config": f"{sha256(data)}.json", "RepoTags": ["x:latest"], "Layers": names}]
+    return sha256(data), {f"{sha256(data)}.json": data, **dict(zip(names, layers, strict=True)), "manifest.json": encoded(manifest)}
+
+
+def write_tar(path: Path, files: dict[str, bytes], mode: Literal["w", "w:gz"] = "w", extra: Sequence[tarfile.TarInfo] = ()) -> Path:
+    """A tar archive of the files, then of `extra` members without content."""
+    with tarfile.open(path, mode) as archive:
+        for name, data in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+        for entry in extra:
+            archive.addfile(entry)
+    return path

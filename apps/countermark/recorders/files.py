@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,6 +12,14 @@ from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError, Location
 
 CHUNK_BYTES = 1 << 20
+
+
+class FileKind(Enum):
+    """What a path leads to."""
+
+    FILE = "file"
+    FOLDER = "folder"
+    OTHER = "pipe, socket or device"
 
 
 @contextmanager
@@ -37,6 +46,17 @@ def read_bytes(path: Path, limit_bytes: int, name: str = "") -> bytes:
     if len(data) > limit_bytes:
         raise too_large(name or str(path), limit_bytes)
     return data
+
+
+def kind_of(path: Path, name: str = "") -> FileKind | None:
+    """What is at `path`, links followed; `None` when nothing is. A path that cannot be looked at is an `InputError`."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise unreadable(name or str(path), error) from None
+    return FileKind.FOLDER if stat.S_ISDIR(mode) else FileKind.FILE if stat.S_ISREG(mode) else FileKind.OTHER
 
 
 def too_large(name: str, limit_bytes: int) -> InputError:
