@@ -29,11 +29,11 @@ class Gatherer:
         self._policy = trust
         self._verifier = Verifier(self._trust)
 
-    def gather(self, subject: Digest) -> tuple[tuple[Record, ...], int]:
+    def gather(self, subject: Digest, platform: str | None = None) -> tuple[tuple[Record, ...], int]:
         """The records, in the order of the log, and the number of notices that were walked."""
         notices = self._reader.notices()
         records = {record.index: record for record in self._records(notices)}
-        names = Names.of(subject, Evidence.of(records.values(), self._policy))
+        names = Names.of(subject, Evidence.of(records.values(), self._policy), platform)
         for digest in sorted({subject} | names.passes | names.rejections):
             self._add(records, self._reader.find_subject(digest.kind, digest.hex))
         self._add_what_they_rest_on(records)

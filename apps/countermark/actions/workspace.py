@@ -24,10 +24,11 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A ledger file with the trust policy it is judged by and the folder of its keys."""
+    """A ledger file with the trust policy it is judged by, and the folder of its keys; `trust_given` when `--trust` named the policy."""
 
     ledger: Path
     trust_file: Path
+    trust_given: bool = False
 
     @classmethod
     def at(cls, ledger: str, trust: Path | None = None) -> Self:
@@ -36,7 +37,7 @@ class Workspace:
             message = f"{ledger.partition(':')[0]} ledgers are not built in this version"
             raise CannotTellError(Code.UNSUPPORTED, message, fix="give the path of an SQLite ledger")
         path = Path(ledger)
-        return cls(path, trust or path.parent / "trust.yaml")
+        return cls(path, trust or path.parent / "trust.yaml", trust is not None)
 
     def trust(self) -> TrustPolicy:
         """The trust policy; `CannotTellError` when there is none, since then nobody is known."""

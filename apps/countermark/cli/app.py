@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from countermark.attestations.errors import CountermarkError
-from countermark.cli import attest, db, importing, init, key, ledger, record, schema, search, verify, verify_contract, verify_ledger
+from countermark.cli import attest, db, gate, importing, init, key, ledger, record, schema, search, verify, verify_contract, verify_ledger
 from countermark.cli.output import Settings, complain
 
 app = typer.Typer(
@@ -24,6 +24,8 @@ app.command("import")(importing.import_files)
 verify.app.command("contract")(verify_contract.contract)
 verify.app.command("ledger")(verify_ledger.ledger_file)
 app.add_typer(verify.app, name="verify")
+app.command("gate")(gate.gate)
+app.command("explain")(gate.explain_image)
 app.command("search")(search.search)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(db.app, name="db")

@@ -1,0 +1,94 @@
+"""`verify bundle`: sigstore bundles and PEP 740 attestations, verified offline, and what of them goes into a ledger."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from countermark.actions.appending import submission
+from countermark.actions.envelopes import MAX_STREAM
+from countermark.actions.verify_attestation import Checked, Expectation
+from countermark.attestations.bundle_trust import BundleTrust
+from countermark.attestations.bundle_verifier import BundleVerifier, VerifiedBundle
+from countermark.attestations.documents import read_file
+from countermark.attestations.envelope import MAX_ENVELOPE
+from countermark.attestations.errors import CountermarkError, InputError
+from countermark.attestations.keys import PublicKey
+from countermark.attestations.sigstore_trust import SigstoreRoot
+from countermark.attestations.times import Instant
+from countermark.attestations.trust import TrustPolicy
+from countermark.ledger.submission import Submission
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedBundle:
+    """What came of one bundle; `bundle` is set when it holds, `checked` has the error when not."""
+
+    checked: Checked
+    data: bytes
+    bundle: VerifiedBundle | None = None
+
+    def submission(self) -> Submission | None:
+        """What goes into a ledger: the signature by the certificate's key, and the bundle itself by its digest."""
+        return submission(self.bundle.verified, self.data) if self.bundle else None
+
+
+def policy_verifier(policy: TrustPolicy, trusted_root: Path | None = None) -> BundleVerifier:
+    """The verifier of a trust policy's keyless identities and keys."""
+    return BundleVerifier(trust_root(trusted_root, policy), BundleTrust.of_policy(policy))
+
+
+def trust_root(path: Path | None, policy: TrustPolicy | None = None) -> SigstoreRoot:
+    """The root that `path` names, else the one that the policy names, else that of the public sigstore instance."""
+    if path is None and policy is not None and policy.trusted_root is not None:
+        path = Path(policy.source).parent / policy.trusted_root
+    return SigstoreRoot.load(path) if path else SigstoreRoot.public()
+
+
+def check_bundles(paths: Sequence[str], verifier: BundleVerifier, now: Instant, expected: Expectation) -> list[CheckedBundle]:
+    """Every bundle of the files. An unreadable file is one of the results."""
+    return [result for path in paths for result in _check_file(path, verifier, now, expected)]
+
+
+def _check_file(path: str, verifier: BundleVerifier, now: Instant, expected: Expectation) -> Iterator[CheckedBundle]:
+    try:
+        for source, data in read_bundles(path):
+            yield check_bundle(data, source, verifier, now, expected)
+    except InputError as error:
+        yield CheckedBundle(Checked(path, None, error), b"")
+
+
+def read_bundles(path: str) -> Iterator[tuple[str, bytes]]:
+    """The bytes of each bundle of a file, of standard input for `-`; a `.jsonl` file holds one a line."""
+    if path == "-":
+        data = sys.stdin.buffer.read(MAX_STREAM)
+    else:
+        data = read_file(Path(path), limit=MAX_STREAM if path.endswith(".jsonl") else MAX_ENVELOPE)
+    if path.endswith(".jsonl"):
+        yield from ((f"{path}:{number}", line) for number, line in enumerate(data.split(b"\n"), start=1) if line.strip())
+    elif data.strip():
+        yield path, data
+
+
+def check_bundle(
+    data: bytes, source: str, verifier: BundleVerifier, now: Instant, expected: Expectation = Expectation()
+) -> CheckedBundle:
+    """One bundle, verified; whatever it meets is in the result. `now` judges keys where the bundle proves no time."""
+    try:
+        bundle = verifier.verify(data, source, at=now)
+        expected.check(bundle.verified, source)
+    except CountermarkError as error:
+        return CheckedBundle(Checked(source, None, error), data)
+    return CheckedBundle(Checked(source, None, None, bundle.verified), data, bundle)
+
+
+def bundle_key(verifier: BundleVerifier) -> Callable[[bytes], PublicKey | None]:
+    """For the auditor of a ledger: the key that signed a stored bundle, or none when the bundle does not hold."""
+
+    def key(data: bytes) -> PublicKey | None:
+        try:
+            return verifier.verify(data, "a stored bundle").key
+        except CountermarkError:
+            return None
+
+    return key

@@ -1,0 +1,48 @@
+"""`countermark verify bundle`; its options have the names that cosign gives them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from countermark.attestations.codes import Code
+from countermark.attestations.errors import UsageError
+from countermark.cli.options import DEFAULT_LEDGER, LedgerOption, OutputOption, TrustOption
+from countermark.cli.output import finish
+from countermark.cli.report import Report
+from countermark.cli.verify import PublicKeyOption, app
+
+TrustedRootOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="A trusted_root.json; default: the public sigstore instance's.", show_default=False)
+]
+
+
+@app.command("bundle")
+def bundle(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Sigstore bundles, PEP 740 attestations, .jsonl; - for stdin.")],
+    trusted_root: TrustedRootOption = None,
+    certificate_identity: Annotated[str | None, typer.Option(metavar="SAN", help="Who must have signed, exactly.")] = None,
+    certificate_oidc_issuer: Annotated[str | None, typer.Option(metavar="URL", help="Who vouched for the signer, exactly.")] = None,
+    key: PublicKeyOption = [],
+    trust: TrustOption = None,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    subject: Annotated[str | None, typer.Option(metavar="DIGEST", help="The artifact that it must be about.")] = None,
+    predicate_type: Annotated[str | None, typer.Option("--type", metavar="URI", help="The predicate type that it must have.")] = None,
+    output: OutputOption = [],
+) -> None:
+    """Check sigstore bundles offline: certificate, log entry, timestamps, signer, statement."""
+
+    def act() -> Report:
+        from countermark.actions.clock import now
+        from countermark.actions.verify_attestation import Expectation
+        from countermark.actions.verify_bundle import check_bundles
+        from countermark.attestations.bundle_verifier import BundleVerifier
+        from countermark.attestations.digests import Digest
+        from countermark.cli.render_bundle import bundle_report
+
+        root, signers = _trust(trusted_root, _identity(certificate_identity, certificate_oidc_issuer, key), key, ledger, trust)
+        expected = Expectation(Digest.parse(subject) if subject else None, predicate_type)
+        return bundle_report(check_bundles(files, BundleVerifier(root, signers), now(), expected), root)
+
+    finish("verify bundle", output, act)
