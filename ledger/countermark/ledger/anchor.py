@@ -7,6 +7,8 @@ small file in the user's state directory. That it is absent is a finding, since 
 import json
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -41,6 +43,9 @@ class Anchor:
             return None
         except OSError as error:
             raise _unreadable(path, error.strerror or "it cannot be read") from None
+        if not data:
+            # What some file systems leave of a file that was replaced just before a power cut.
+            return None
         try:
             return cls.decode(data, str(path))
         except InputError as error:
@@ -62,17 +67,6 @@ class Anchor:
         """The bytes of the file."""
         fields = {"origin": self.origin, "size": self.size, "root": self.root.hex(), "note": self.note, "written": self.written}
         return json.dumps(fields, indent=1).encode() + b"\n"
-
-    def write(self, path: Path) -> None:
-        """Replace the file at once and durably. `CannotTellError` UNREADABLE when that is not possible."""
-        waiting = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _write_synced(waiting, self.encode())
-            waiting.replace(path)
-            _sync_directory(path.parent)
-        except OSError as error:
-            raise _unreadable(path, f"it cannot be written: {error.strerror}") from None
 
     def check_note(self, key: VerifierKey) -> None:
         """`CannotTellError` unless the log signed this anchor: a file that anyone could have made must not accuse the log."""
@@ -108,17 +102,66 @@ def check_growth(anchor: Anchor, size: int, root_then: bytes | None) -> None:
         )
 
 
-def _write_synced(path: Path, data: bytes) -> None:
+class AnchorFile:
+    """The file of an anchor, as a writer keeps it: replaced in one step after each COMMIT, synced to the disk when the writer closes.
+
+    A replacement survives the process, which is what the next append relies on. A power cut before `sync` can leave the file one or
+    more appends behind; an anchor that is behind is still true. Syncing each time would cost as much as the append itself.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._waiting = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+        self._written = b""
+        self._synced = True
+
+    def read(self) -> Anchor | None:
+        """See `Anchor.read`."""
+        return Anchor.read(self.path)
+
+    def is_mine(self) -> bool:
+        """Whether the file still holds what was written last through this object."""
+        try:
+            return bool(self._written) and self.path.read_bytes() == self._written
+        except OSError:
+            return False
+
+    def write(self, anchor: Anchor) -> None:
+        """Replace the file in one step. `CannotTellError` UNREADABLE when that is not possible."""
+        data = anchor.encode()
+        with self._errors():
+            if not self._written:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            _write(self._waiting, data)
+            os.replace(self._waiting, self.path)  # noqa: PTH105  # once for each append: Path costs more than the call
+        self._written, self._synced = data, False
+
+    def sync(self) -> None:
+        """Wait until the disk holds the file under its name."""
+        if not self._synced:
+            with self._errors():
+                _sync(self.path)
+                _sync(self.path.parent)
+            self._synced = True
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise _unreadable(self.path, f"it cannot be written: {error.strerror}") from None
+
+
+def _write(path: Path, data: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         os.write(descriptor, data)
-        os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _sync_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import func, insert, select
 from sqlalchemy.exc import DBAPIError
 
 from countermark.attestations.codes import Code, Outcome, Severity
@@ -16,7 +16,7 @@ from countermark.attestations.errors import CannotTellError, InputError, Locatio
 from countermark.attestations.findings import Finding
 from countermark.attestations.keys import Signer
 from countermark.ledger import tables
-from countermark.ledger.anchor import Anchor, check_growth, default_path
+from countermark.ledger.anchor import Anchor, AnchorFile, check_growth, default_path
 from countermark.ledger.append import NOTHING_YET, LogState, existing, extend_log, read_head, tile_reader
 from countermark.ledger.database import connect
 from countermark.ledger.genesis import Genesis
@@ -24,10 +24,15 @@ from countermark.ledger.lock import WriterLock, refuse_network
 from countermark.ledger.merkle import root_at
 from countermark.ledger.note import CheckpointSigner
 from countermark.ledger.prepare import Prepared
-from countermark.ledger.store import engine_errors, make_engine
+from countermark.ledger.store import Session, engine_errors, make_engine
 from countermark.ledger.submission import Receipt, Submission
 
 Clock = Callable[[], int]
+
+_SELECT_KEY = select(tables.LEDGER.c.log_vkey)
+_COUNT_ENTRIES = select(func.count(tables.ENTRY.c.idx))
+_INSERT_LEDGER = insert(tables.LEDGER)
+_INSERT_REFUSED = insert(tables.QUARANTINE)
 
 
 def now_ms() -> int:
@@ -45,7 +50,7 @@ class LedgerWriter:
     def __init__(self, path: Path, log_signer: CheckpointSigner, anchor: Path | None, clock: Clock) -> None:
         self._path = path
         self._signer = log_signer
-        self._anchor_path = anchor or default_path(log_signer.vkey.name)
+        self._anchor = AnchorFile(anchor or default_path(log_signer.vkey.name))
         self._clock = clock
         self._known: LogState | None = None
         self._anchored: LogState | None = None
@@ -56,7 +61,7 @@ class LedgerWriter:
         self._engine = make_engine(path)
         try:
             with engine_errors(path):
-                self._connection = self._engine.connect()
+                self._session = Session(self._engine.connect())
         except BaseException:
             self._lock.close()
             raise
@@ -89,13 +94,13 @@ class LedgerWriter:
         if not batch:
             return []
         with self._lock.held():
-            with self._transaction() as connection:
-                head = read_head(connection, self._signer.vkey, self._known)
-                self._check_anchor(connection, head)
-                indices = existing(connection, batch)
+            with self._transaction() as session:
+                head = read_head(session, self._signer.vkey, self._known)
+                self._check_anchor(session, head)
+                indices = existing(session, batch)
                 new = _first_of_each(batch, indices)
                 if new:
-                    head = extend_log(connection, head, new, self._clock(), self._signer)
+                    head = extend_log(session, head, new, self._clock(), self._signer)
             self._committed(head)
         first = head.size - len(new)
         placed = {item.dedup: index for index, item in enumerate(new, first)}
@@ -103,28 +108,30 @@ class LedgerWriter:
 
     def quarantine(self, code: Code, reason: str, sha256: bytes, subjects: Sequence[str] = ()) -> None:
         """Record that something was refused: why, the SHA-256 of what came, and the digests that it named."""
-        row = {"received_ms": self._clock(), "sha256": sha256, "code": str(code), "reason": reason, "subjects": " ".join(subjects)}
-        with self._lock.held(), self._transaction() as connection:
-            connection.execute(insert(tables.QUARANTINE), row)
+        with self._lock.held(), self._transaction() as session:
+            session.change(_INSERT_REFUSED, None, self._clock(), sha256, str(code), reason, " ".join(subjects))
 
     def begin_log(self, genesis: Genesis, first: Prepared) -> None:
         """Write entry 0 and the row that repeats it. `InputError` if the log has begun, `TamperError` if one of its name had begun."""
         with self._lock.held():
-            with self._transaction() as connection:
-                if connection.execute(select(tables.ENTRY.c.idx).limit(1)).first():
+            with self._transaction() as session:
+                if session.rows(_COUNT_ENTRIES) != [(0,)]:
                     raise _begun(self._path)
-                if Anchor.read(self._anchor_path):
-                    message = f"a log named {genesis.origin} had begun before; its anchor is {self._anchor_path}"
+                if self._anchor.read():
+                    message = f"a log named {genesis.origin} had begun before; its anchor is {self._anchor.path}"
                     raise TamperError(Code.ROLLBACK, message, at=Location(str(self._path)), fix="give the new log another origin")
-                connection.execute(insert(tables.LEDGER).values(genesis.row))
-                head = extend_log(connection, NOTHING_YET, [first], genesis.created_ms, self._signer)
+                session.change(_INSERT_LEDGER, *genesis.row)
+                head = extend_log(session, NOTHING_YET, [first], genesis.created_ms, self._signer)
             self._committed(head)
 
     def close(self) -> None:
-        """Give back the connection and the lock."""
-        self._connection.close()
-        self._engine.dispose()
-        self._lock.close()
+        """Sync the anchor to the disk and give back the connection and the lock."""
+        try:
+            self._anchor.sync()
+        finally:
+            self._session.connection.close()
+            self._engine.dispose()
+            self._lock.close()
 
     def __enter__(self) -> Self:
         return self
@@ -133,22 +140,22 @@ class LedgerWriter:
         self.close()
 
     def _check_log_key(self) -> None:
-        with engine_errors(self._path), self._connection.begin():
-            row = self._connection.execute(select(tables.LEDGER.c.log_vkey)).one_or_none()
-        if row is None:
+        with engine_errors(self._path):
+            rows = self._session.rows(_SELECT_KEY)
+        if not rows:
             raise _not_begun(self._path)
-        if row[0] != str(self._signer.vkey):
+        if rows[0][0] != str(self._signer.vkey):
             message = "the key given is not the key of this log"
             raise RefusedError(Code.UNTRUSTED, message, at=Location(str(self._path)), fix="give the log key that `countermark init` wrote")
 
     @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
+    def _transaction(self) -> Iterator[Session]:
         if self._dead:
             raise _unknown_outcome(self._path)
         with engine_errors(self._path):
-            transaction = self._connection.begin()
+            transaction = self._session.connection.begin()
             try:
-                yield self._connection
+                yield self._session
             except BaseException:
                 transaction.rollback()
                 raise
@@ -159,28 +166,28 @@ class LedgerWriter:
                 self._dead = True
                 raise _unknown_outcome(self._path) from error
 
-    def _check_anchor(self, connection: Connection, head: LogState) -> None:
-        anchor = Anchor.read(self._anchor_path)
+    def _check_anchor(self, session: Session, head: LogState) -> None:
+        if self._anchored is head and self._anchor.is_mine():
+            return
+        anchor = self._anchor.read()
         if anchor is None:
             self._note_missing_anchor()
             return
-        if self._anchored and (anchor.size, anchor.root) == (self._anchored.size, self._anchored.root) == (head.size, head.root):
-            return
         anchor.check_note(self._signer.vkey)
-        then = root_at(anchor.size, tile_reader(connection, head.size)) if anchor.size <= head.size else None
+        then = root_at(anchor.size, tile_reader(session, head.size)) if anchor.size <= head.size else None
         check_growth(anchor, head.size, then)
         if anchor.size == head.size:
             self._anchored = head
 
     def _note_missing_anchor(self) -> None:
         if not self.findings and self._anchored is None:
-            self.findings.append(missing_anchor(self._anchor_path))
+            self.findings.append(missing_anchor(self._anchor.path))
 
     def _committed(self, head: LogState) -> None:
         """COMMIT has returned: the head may now be remembered and shown."""
         self._known = head
         if self._anchored is not head:
-            Anchor(self._signer.vkey.name, head.size, head.root, head.note, self._clock()).write(self._anchor_path)
+            self._anchor.write(Anchor(self._signer.vkey.name, head.size, head.root, head.note, self._clock()))
             self._anchored = head
 
 
