@@ -116,7 +116,10 @@ class Ledger:
             "level": str(about.kind).removeprefix("oci-"),
             "verified": verified,
             "aliases": [{"digest": str(digest), "proven": proven, "how": "bytes"} for digest, proven in aliases],
-            **{"layers": [], "labels": {}, "published": [], "test_results": []},
+            "layers": [],
+            "labels": {},
+            "published": [],
+            "test_results": [],
             **fields,
         }
         if components is not None:
@@ -140,7 +143,11 @@ class Ledger:
     ) -> Record:
         predicate = {
             "contract": {"id": "serving", "version": version, "digest": f"file:sha256:{'c' * 64}"},
-            **{"outcome": outcome, "evaluated": evaluated, "of": 3, "findings": list(findings), "checkers": {"pins.agree": 1}},
+            "outcome": outcome,
+            "evaluated": evaluated,
+            "of": 3,
+            "findings": list(findings),
+            "checkers": {"pins.agree": 1},
             "pins": {"engine": {"commit": COMMIT}} if pins is None else pins,
             **more,
         }
@@ -156,7 +163,9 @@ class Ledger:
             "not_here": [],
             "evidence_state": {"source_reported": True, "site_reproduced": False, "independent_runs": 0},
             "claims": list(claims),
-            **{"refused": [], "findings": [], "bound_by": []},
+            "refused": [],
+            "findings": [],
+            "bound_by": [],
         }
         return self.say(PredicateName.EVIDENCE_DOCUMENT.uri, Digest.of(DigestKind.FILE, json.dumps(claims).encode()), by, predicate)
 
@@ -173,13 +182,21 @@ class Ledger:
     ) -> Record:
         """A receipt with basis `reported`, resting on a document that claims just what it says, unless `rests_on` is given."""
         scope = {"image": str(about), "topology": {"tp": 4, "dcp": 1, "pp": 1}, "cells": list(cells), **fields.pop("scope", {})}
-        controls = fields.pop("controls", {name: "not-recorded" for name in catalogue().capabilities[capability].controls})
+        controls = fields.pop("controls", dict.fromkeys(catalogue().capabilities[capability].controls, "not-recorded"))
         observed, claim = fields.pop("observed", OBSERVED), fields.pop("claim", None)
         claimed = {"capability": capability, "outcome": outcome, "claim": claim, "scope": scope, "controls": controls, "observed": observed}
         resting = [self.document({**claimed, "source": "/a", "derived": []})] if rests_on is None else rests_on
         predicate = {
-            **{"capability": capability, "outcome": outcome, "basis": "reported", "claim": claim, "scope": scope, "controls": controls},
-            **{"observed": observed, "runs": 1, "boots": None, "limitations": []},
+            "capability": capability,
+            "outcome": outcome,
+            "basis": "reported",
+            "claim": claim,
+            "scope": scope,
+            "controls": controls,
+            "observed": observed,
+            "runs": 1,
+            "boots": None,
+            "limitations": [],
             "rests_on": [str(record.payload) for record in resting],
             **fields,
         }

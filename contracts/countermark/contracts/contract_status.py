@@ -81,7 +81,7 @@ def _none_counts(requirement: ContractRequirement, verdicts: list[Entry], recent
         return Answer(Status.UNQUALIFIED, Code.SIGNER_UNTRUSTED, f"verdicts by {signers} only, none of which counts", fix, considered)
     versions = sorted({_contract(entry)[1] for entry in verdicts})
     observed = f"verdicts for version {', '.join(map(str, versions))} only" if versions else "no verdict is recorded"
-    fix = f"run countermark verify contract on contract {requirement.contract} with --record"
+    fix = f"run countermark verify contract PATH --record in the repository that holds contract {requirement.contract}"
     return Answer(Status.UNSUPPORTED, Code.CONTRACT_NOT_EVALUATED, observed, fix, considered)
 
 

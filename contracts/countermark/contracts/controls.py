@@ -4,10 +4,12 @@ A control is a question that the raw operands of a run must answer: was the answ
 `pass` or `fail` only where those operands are in the statements; otherwise it is not recorded, which is `None` here.
 """
 
+import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from countermark.attestations.codes import Outcome
+from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.located import JsonValue
 from countermark.attestations.outcomes import roll_up
 from countermark.attestations.predicate_types import PredicateName
@@ -44,8 +46,11 @@ def _of_restore_run(run: Mapping[str, JsonValue], name: str) -> Outcome | None:
         images = [rank.get("image") for rank in ranks]
         used = _object(run.get("tuple")).get("image")
         return None if None in (*images, used) else _passes(set(map(str, images)) == {str(used)})
-    if name == "exact-answer" and isinstance(run.get("answer"), dict):
-        return _word(_object(run.get("answer")).get("outcome"))
+    answer = _object(run.get("answer"))
+    if name == "exact-answer" and answer:
+        stated = _word(answer.get("outcome"))
+        shown = exact_answer(answer.get("required"), answer.get("raw"), answer.get("normalisation"), None)
+        return shown if stated is Outcome.PASS else stated
     return None
 
 
@@ -61,18 +66,23 @@ def _rung(run: Mapping[str, JsonValue], name: str) -> Outcome | None:
 
 
 def _of_quality_report(report: Mapping[str, JsonValue], name: str) -> Outcome | None:
+    """A check of that id, compared by its texts; for an answer or raw bytes all checks, each by the digest of its raw response."""
     checks = _objects(report.get("checks"))
-    named = [check for check in checks if check.get("id") == name]
-    if named:
-        return roll_up(_word(check.get("outcome")) for check in named)
-    raw = all(isinstance(check.get("response"), str) for check in checks if check.get("outcome") == "pass")
-    if not checks or name not in ("exact-answer", "raw-bytes") or not raw:
-        return Outcome.FAIL if name in ("exact-answer", "raw-bytes") and _any_fails(checks) else None
-    return roll_up(_word(check.get("outcome")) for check in checks)
+    raw = name in ("exact-answer", "raw-bytes")
+    shown = [_check(check, raw) for check in checks if raw or check.get("id") == name]
+    if Outcome.FAIL in shown:
+        return Outcome.FAIL
+    return None if None in shown or not shown else worst(shown)
 
 
-def _any_fails(checks: list[Mapping[str, JsonValue]]) -> bool:
-    return any(check.get("outcome") == "fail" for check in checks)
+def _check(check: Mapping[str, JsonValue], raw: bool) -> Outcome | None:
+    stated = _word(check.get("outcome"))
+    if stated is not Outcome.PASS or check.get("rule") != "exact":
+        return None if stated is Outcome.PASS else stated
+    observed, response = check.get("observed"), check.get("response")
+    if raw or response is not None:
+        return exact_answer(check.get("required"), response, check.get("normalisation"), observed)
+    return _passes(observed == check.get("required")) if isinstance(observed, str) else None
 
 
 def _of_benchmark_run(run: Mapping[str, JsonValue], name: str) -> Outcome | None:
@@ -85,6 +95,39 @@ _BY_TYPE: Final[dict[PredicateName | None, Recompute]] = {
     PredicateName.QUALITY_REPORT: _of_quality_report,
     PredicateName.BENCHMARK_RUN: _of_benchmark_run,
 }
+
+
+def exact_answer(required: JsonValue, raw: JsonValue, normalisation: JsonValue, text: JsonValue) -> Outcome | None:
+    """Whether the response with the digest `raw` is exactly what was required, under the declared normalisation.
+
+    Equality is judged on the raw bytes: on `text` where it is what was hashed, or else on the digest alone, which suffices when
+    nothing is normalised. Otherwise the response itself is not in the ledger, and nothing is shown.
+    """
+    steps = [str(step) for step in normalisation] if isinstance(normalisation, list) else []
+    if not isinstance(required, str) or not isinstance(raw, str) or not steps or not set(steps) <= set(_NORMALISE):
+        return None
+    if isinstance(text, str) and _response(text) == raw:
+        return _passes(_normalised(text, steps) == _normalised(required, steps))
+    return _passes(_response(required) == raw) if set(steps) == {"none"} else None
+
+
+_NORMALISE: Final[dict[str, Callable[[str], str]]] = {
+    "none": str,
+    "strip": str.strip,
+    "casefold": str.casefold,
+    "nfc": lambda text: unicodedata.normalize("NFC", text),
+    "nfkc": lambda text: unicodedata.normalize("NFKC", text),
+}
+
+
+def _normalised(text: str, steps: list[str]) -> str:
+    for step in steps:
+        text = _NORMALISE[step](text)
+    return text
+
+
+def _response(text: str) -> str:
+    return str(Digest.of(DigestKind.RESPONSE_RAW, text.encode()))
 
 
 def _passes(holds: bool) -> Outcome:

@@ -5,7 +5,7 @@ Here they are put in order, entries of one payload joined, and asked the questio
 count, was it taken back.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Self
@@ -21,6 +21,7 @@ from countermark.attestations.trust import TrustPolicy
 
 _GOOD_SIGNATURE: Final = frozenset({Code.OK, Code.THRESHOLD, Code.ROLE, Code.SIGNER_UNTRUSTED})
 """The codes that leave the signature itself good: it is the signer's right to make the statement alone that is missing."""
+_BAD_SIGNATURE: Final = frozenset({Code.SIG_INVALID, Code.SIG_UNVERIFIABLE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +123,9 @@ class Evidence:
 
     def taken_back(self, entry: Entry) -> Entry | None:
         """What takes back a statement that speaks *for* an image: a retraction, supersession or rejection of it by anyone who is heard."""
-        superseded = self._naming(PredicateName.SUPERSESSION, entry.payload)
-        rejected = (other for other in self._naming(PredicateName.REJECTION, entry.payload) if not self.lifted(other))
-        return next((other for other in (*self._retractions(entry), *superseded, *rejected) if other.heard), None)
+        retracted, superseded = self._against(PredicateName.RETRACTION, entry), self._against(PredicateName.SUPERSESSION, entry)
+        rejected = [other for other in self._against(PredicateName.REJECTION, entry) if not self.lifted(other)]
+        return next((other for other in (*retracted, *superseded, *rejected) if other.heard), None)
 
     def lifted(self, entry: Entry) -> Entry | None:
         """What lifts a statement that speaks *against* an image.
@@ -132,12 +133,12 @@ class Evidence:
         Only a retraction does, made as approver by another principal, with a reason, where people are not all one operator, and not
         taken back itself. What is lifted by supersession or by a revoked key would be lifted without anyone answering for it.
         """
-        return next((other for other in self._retractions(entry) if self._may_lift(other, entry)), None)
+        return next((other for other in self._against(PredicateName.RETRACTION, entry) if self._may_lift(other, entry)), None)
 
     def _may_lift(self, retraction: Entry, entry: Entry) -> bool:
         reason = retraction.predicate.get("reason")
         others = set(retraction.signers).isdisjoint(entry.signers)
-        again = any(other.heard for other in self._retractions(retraction))
+        again = any(other.heard for other in self._against(PredicateName.RETRACTION, retraction))
         return (
             retraction.counts_as("approver")
             and others
@@ -148,11 +149,20 @@ class Evidence:
             and retraction.is_about(entry.payload)
         )
 
-    def _retractions(self, entry: Entry) -> Iterator[Entry]:
-        return self._naming(PredicateName.RETRACTION, entry.payload)
+    def _against(self, name: PredicateName, entry: Entry) -> list[Entry]:
+        """The statements of a type that may be about another statement."""
+        found = self._about_payloads.get((name.uri, entry.payload.hex), ())
+        return [other for other in found if other.may_be_about(entry.payload)]
 
-    def _naming(self, name: PredicateName, payload: Digest) -> Iterator[Entry]:
-        return (other for other in self.of_type(name) if other.may_be_about(payload))
+    @cached_property
+    def _about_payloads(self) -> dict[tuple[str, str], list[Entry]]:
+        """What speaks of other statements, by predicate type and the hex of the statement: a ledger may hold many of both."""
+        found: dict[tuple[str, str], list[Entry]] = {}
+        for name in (PredicateName.RETRACTION, PredicateName.SUPERSESSION, PredicateName.REJECTION):
+            for entry in self.of_type(name):
+                for hexed in {hexed for subject in entry.statement.subjects for hexed in subject.digests.values()}:
+                    found.setdefault((name.uri, hexed), []).append(entry)
+        return found
 
     @cached_property
     def _by_type(self) -> dict[str, list[Entry]]:
@@ -172,7 +182,7 @@ def _joined(group: list[Record], trust: TrustPolicy) -> Entry:
     roles = {role for record in group if record.code is Code.OK for role in record.roles}
     roles |= {role.name for role in trust.makers(first.statement.predicate_type)}
     held = frozenset(role for role in roles if role in trust.roles and trust.roles[role].met_by(good - _conflicted(trust, role)))
-    signers = {signer for record in group for signer in record.signers}
+    signers = {signer for record in group if record.code not in _BAD_SIGNATURE for signer in record.signers}
     heard = any(signer in role.members for role in trust.roles.values() for signer in signers)
     code = Code.OK if held else next((record.code for record in group if record.code is not Code.OK), Code.SIGNER_UNTRUSTED)
     admitted = min(record.admitted for record in group)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from countermark.attestations.codes import Code, Outcome, Status
 from countermark.attestations.digests import Digest
-from countermark.attestations.errors import InputError, Location
+from countermark.attestations.errors import InputError
 from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.times import Instant
 from countermark.attestations.trust import TrustPolicy
@@ -20,6 +20,7 @@ from countermark.contracts.contract_status import judge_contract, verdict_checke
 from countermark.contracts.decision import Decision, Head, Identified, Inputs, Mode, Result, Weighed
 from countermark.contracts.evidence import Entry, Evidence, Record
 from countermark.contracts.policy import ReleasePolicy
+from countermark.contracts.profile import Profile
 from countermark.contracts.receipt import Receipt
 from countermark.contracts.rejection import Rejection
 from countermark.contracts.requirement import CapabilityRequirement, ContractRequirement, NotApplicable, Requirement
@@ -48,10 +49,6 @@ class Question:
     def __post_init__(self) -> None:
         if not self.subject.kind.is_oci:
             raise InputError(Code.BAD_DIGEST, f"{self.subject} is not an image", fix="ask about an oci-index, oci-manifest or oci-config")
-        profile = self.policy.profile
-        if profile and profile.image and profile.image != str(self.subject):
-            message = f"profile {profile.id} is for {profile.image}"
-            raise InputError(Code.SUBJECT_MISMATCH, message, at=Location("--profile"), fix="ask about that image, or give its own profile")
 
 
 def decide(question: Question) -> Decision:
@@ -89,7 +86,7 @@ def _barrier(question: Question, names: Names, evidence: Evidence) -> Answer | N
         kinds = " or ".join(sorted(question.policy.kinds))
         fix = f"ask about a digest of kind {kinds}"
         return Answer(Status.UNQUALIFIED, Code.SUBJECT_KIND, f"{question.subject.kind}, and the policy takes {kinds}", fix)
-    return _platform(question.policy.platform, names)
+    return _other_image(question.policy.profile, names) or _platform(question.policy.platform, names)
 
 
 def _is_known(names: Names, evidence: Evidence) -> bool:
@@ -97,6 +94,15 @@ def _is_known(names: Names, evidence: Evidence) -> bool:
         return True
     receipts = evidence.of_type(PredicateName.QUALIFICATION_RECEIPT)
     return any(Receipt.of(entry).scope.image == names.subject for entry in receipts)
+
+
+def _other_image(profile: Profile | None, names: Names) -> Answer | None:
+    """A profile that states its image is a profile for that image only."""
+    stated = profile.image if profile else None
+    if profile is None or stated is None or stated in set(map(str, names.passes)):
+        return None
+    observed = f"profile {profile.id} is for {stated}"
+    return Answer(Status.UNQUALIFIED, Code.SUBJECT_MISMATCH, observed, "ask about that image, or give the profile of this one")
 
 
 def _platform(wanted: str | None, names: Names) -> Answer | None:

@@ -1,8 +1,9 @@
 """Facts in Markdown: the digests that a document quotes.
 
 `all-digests` takes every word that is, or was once, a digest: 40 or 64 hex digits; a word of 32 characters or more that is nearly all hex
-digits, as a slip of the pen leaves it; and a shorter word that looks like an abbreviated commit. An abbreviation has 7 or more
-lower-case hex digits, a letter and a digit among them, and stands free: the parts of a UUID, of a version and of a file's name do not.
+digits, as a slip of the pen leaves it; and a shorter word that looks like an abbreviated or broken one. That has 7 or more lower-case
+hex digits, a letter and a digit among them, and with fewer than 16 it stands free: the parts of a UUID, of a version or of a file's
+name do not.
 """
 
 import re
@@ -18,7 +19,8 @@ _HEX = re.compile(r"[0-9A-Fa-f]")
 _ABBREVIATION = re.compile(r"(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,31}")
 _JOINS_BEFORE = "-_.+~#\\"
 _JOINED_AFTER = re.compile(r"[-_+~]|\.\w")
-_WHOLE_WORD = 32
+_LONG = 16
+_WHOLE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +44,14 @@ class Page:
 
 def _is_digest(word: re.Match[str]) -> bool:
     text = word.group()
-    if len(text) >= _WHOLE_WORD:
+    if len(text) >= _WHOLE:
         return len(_HEX.findall(text)) * 8 >= len(text) * 7
-    before = word.string[word.start() - 1 : word.start()]
-    free = (not before or before not in _JOINS_BEFORE) and not _JOINED_AFTER.match(word.string, word.end())
-    return free and _ABBREVIATION.fullmatch(text) is not None
+    return _ABBREVIATION.fullmatch(text) is not None and (len(text) >= _LONG or _stands_free(word))
+
+
+def _stands_free(word: re.Match[str]) -> bool:
+    joined_before = word.start() > 0 and word.string[word.start() - 1] in _JOINS_BEFORE
+    return not joined_before and not _JOINED_AFTER.match(word.string, word.end())
 
 
 class Markdown(Locator):
