@@ -104,6 +104,8 @@ def digests(text: str) -> list[str]:
         (COMMIT.replace("0", "O"), [COMMIT.replace("0", "O")]),
         ("see 5ec6a9953, then (5ec6a99) and `sha256:5ec6a9953ad5`…", ["5ec6a9953", "5ec6a99", "5ec6a9953ad5"]),
         ("the end is 5ec6a99.", ["5ec6a99"]),
+        (f"{COMMIT[:20]}-{COMMIT[20:]}", [COMMIT[:20], COMMIT[20:]]),
+        (f"# {COMMIT[:30]}\n# {COMMIT[30:]}", [COMMIT[:30], COMMIT[30:]]),
     ],
 )
 def test_digests_whole_cut_and_misspelt_are_found_in_prose(text: str, found: list[str]) -> None:
