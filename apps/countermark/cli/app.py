@@ -6,7 +6,22 @@ from typing import Annotated
 import typer
 
 from countermark.attestations.errors import CountermarkError
-from countermark.cli import attest, db, gate, importing, init, key, ledger, record, schema, search, verify, verify_contract, verify_ledger
+from countermark.cli import (
+    attest,
+    db,
+    demo,
+    gate,
+    importing,
+    init,
+    key,
+    ledger,
+    record,
+    schema,
+    search,
+    verify,
+    verify_contract,
+    verify_ledger,
+)
 from countermark.cli.output import Settings, complain
 
 app = typer.Typer(
@@ -30,6 +45,7 @@ app.command("search")(search.search)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(db.app, name="db")
 app.command("schema")(schema.schema)
+app.command("demo")(demo.demo)
 
 
 def _version(wanted: bool) -> None:

@@ -74,6 +74,12 @@ def _emit(text: str, form: str, path: Path | None) -> None:
         raise InputError(Code.UNREADABLE, why, at=Location(str(path)), fix="give a path that can be written") from None
 
 
+def say(line: str) -> None:
+    """A line of a story that is told while it happens; not with --quiet."""
+    if not Settings.quiet:
+        _print(_coloured(line))
+
+
 def _print(text: str) -> None:
     """Print, and leave as a shell would when the reader of the pipe has gone."""
     try:
