@@ -9,7 +9,18 @@ import pytest
 from countermark.attestations.codes import Code, ExitCode
 from countermark.attestations.errors import InputError
 from countermark.cuda_restore.cpu_device import CpuDevice, Deferral
-from countermark.cuda_restore.device import Buffer, Bytes, Device, DriverError, Event, Ownership, ScatterStatus, Stream, Violation
+from countermark.cuda_restore.device import (
+    Buffer,
+    Bytes,
+    Device,
+    DriverError,
+    Event,
+    Ownership,
+    ScatterStatus,
+    StagingMemory,
+    Stream,
+    Violation,
+)
 from countermark.cuda_restore.spans import SpanTable
 from countermark.cuda_restore.staging import Placement, RingClosedError, StagingRing, StateError, begin
 
@@ -193,6 +204,26 @@ def test_a_refused_table_gives_the_slot_back() -> None:
                 placement.submit(ring.acquire(), SpanTable.of([0], [SLAB], [16]))
             ring.acquire().discard()
             assert placement.finish().slabs == 0
+
+
+class HalfwayDevice(CpuDevice):
+    """Queues the copy, then fails the launch."""
+
+    def scatter(self, staging: StagingMemory, spans: SpanTable, destination: Buffer, status: Buffer, stream: Stream) -> None:
+        super().scatter(staging, spans, destination, status, stream)
+        failing("cuLaunchKernel")
+
+
+def test_a_slot_whose_submission_failed_half_way_is_waited_for_all_the_same() -> None:
+    with HalfwayDevice(Deferral.LAZY) as device, ring_on(device, slots=1) as ring:
+        arena, stream = device.allocate(SLAB), device.new_stream()
+        with begin(ring, arena, prerequisite=device.record(stream)) as placement:
+            slot = ring.acquire()
+            slot.payload.fill(1)
+            with pytest.raises(DriverError, match="cuLaunchKernel"):
+                placement.submit(slot, SpanTable.of([0], [0], [SLAB]))
+            ring.acquire().payload.fill(2)
+        assert device.read(arena, 0, 1, stream)[0] == 1
 
 
 def test_a_driver_error_names_its_call_and_exits_4() -> None:

@@ -33,6 +33,11 @@ def kernel_source() -> bytes:
     return files("countermark.cuda_restore").joinpath(SOURCE_NAME).read_bytes()
 
 
+def kernel_source_sha256() -> str:
+    """The hex SHA-256 of the kernel file, which every receipt carries, whatever the device."""
+    return hashlib.sha256(kernel_source()).hexdigest()
+
+
 def default_cache() -> Path:
     """Where cubins are kept: the user's cache directory, never shared between users."""
     return user_cache_path("countermark") / "cubin"
@@ -50,7 +55,7 @@ def load_cubin(sm: int, cache: Path | None = None) -> Cubin:
     if data is None:
         data = compile_cubin(source, sm, nvrtc)
         _keep(folder, recipe, data)
-    return Cubin(data, hashlib.sha256(data).hexdigest(), hashlib.sha256(source).hexdigest())
+    return Cubin(data, hashlib.sha256(data).hexdigest(), kernel_source_sha256())
 
 
 def compile_cubin(source: bytes, sm: int, nvrtc: CudaCalls) -> bytes:

@@ -43,7 +43,8 @@ class SpanTable:
     """Rows of (source offset, destination offset, bytes), all in bytes.
 
     `alignment` is a promise to the kernel, 1 or 16: within a table, every row's destination minus source leaves the same remainder,
-    so that after one shift of the whole slab each row is copied 16 bytes a thread. A layout with odd page sizes promises 1.
+    so that after one shift of the whole slab each row is copied 16 bytes a thread. Promise 16 wherever all page sizes and page starts
+    are multiples of 16; a layout with odd page sizes promises 1 and is copied byte by byte.
     """
 
     source: Offsets
