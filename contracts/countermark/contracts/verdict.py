@@ -97,6 +97,7 @@ class ContractVerdict:
             "evaluated": self.evaluated,
             "of": self.of,
             "pins": pins,
+            "binds_image": list(contract.binds_image),
             "findings": [finding.to_json() for finding in self.findings],
             "checkers": {name: versions[name] for name in sorted(versions)},
         }
