@@ -37,6 +37,8 @@ class CountingTree:
         return self.inner.read(path)
 
     def glob(self, pattern: str) -> Sequence[str]:
+        if "*" in pattern and pattern == self.refused:
+            raise InputError(Code.UNREADABLE, "no listing", at=Location(pattern), fix="open the folder")
         return self.inner.glob(pattern)
 
 
@@ -76,6 +78,11 @@ def test_a_file_that_cannot_be_read_is_an_error_with_its_name() -> None:
     tree = CountingTree(MemoryTree({"a.json": b"{}"}), refused="a.json")
     (gap,) = Resolver(tree).resolve([place("a.json", "json", "/c")]).gaps
     assert (gap.finding.outcome, gap.finding.location, gap.finding.fix) == (Outcome.ERROR, Location("a.json"), "move it")
+
+
+def test_a_pattern_that_cannot_be_looked_up_is_an_error() -> None:
+    (gap,) = Resolver(CountingTree(MemoryTree({}), refused="a/*")).resolve([place("a/*", "json", "/c")]).gaps
+    assert (gap.finding.outcome, gap.finding.location, gap.finding.fix) == (Outcome.ERROR, Location("a/*"), "open the folder")
 
 
 def test_a_file_is_read_once_for_all_its_places_also_when_it_is_bad() -> None:

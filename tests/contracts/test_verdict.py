@@ -45,6 +45,7 @@ def test_the_predicate_is_exactly_the_documented_one() -> None:
             "image": {"manifest": MANIFEST},
             "geometry": {"tokens": 256},
         },
+        "binds_image": ["engine"],
         "findings": [],
         "checkers": {"pins.agree": 1, "pins.full-length": 1},
     }
@@ -82,6 +83,18 @@ def test_a_digest_in_prose_is_held_to_the_pin_that_it_is_most_like() -> None:
 def test_a_number_in_quotes_is_a_finding_and_not_a_match() -> None:
     (finding,) = verdict_on(edited("builder/pins.json", "256\n", '"256"\n')).findings
     assert (finding.required, finding.observed) == ("256 (an integer) (0 of 1 places)", "256")
+
+
+def test_any_known_value_of_a_typed_source_is_held_to_type_and_content() -> None:
+    text = CONTRACT.replace("json: /engine/commit, is: engine.commit", "json: /*/*, is: any-known")
+    assert verdict_on(MemoryTree(FILES), text).exit is ExitCode.YES
+    slip = json.dumps({"engine": {"commit": OTHER, "source_sha256": SOURCE_SHA256}, "geometry": {"tokens": 257}}).encode()
+    verdict = verdict_on(MemoryTree({**FILES, "builder/pins.json": slip}), text)
+    assert [(finding.required, finding.observed) for finding in verdict.findings] == [
+        (f"{COMMIT} (3 of 4 places)", OTHER),
+        ("256 (an integer) (0 of 1 places)", "257 (an integer)"),
+        ("the value of a pin", "257 (an integer)"),
+    ]
 
 
 def test_nine_digits_where_forty_are_demanded_are_a_finding_of_both_rules() -> None:
