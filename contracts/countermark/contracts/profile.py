@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
@@ -42,15 +42,10 @@ class Profile:
         `data` is the file's bytes and `located` their value. `InputError` for a pointer that leads nowhere.
         """
         pointers: dict[str, str] = field_map.spec["fields"]
-        fields: dict[str, Any] = {}
+        fields: dict[str, JsonValue] = {}
         for name, pointer in pointers.items():
-            *parents, last = name.split(".")
-            inner = fields
-            for parent in parents:
-                inner = inner.setdefault(parent, {})
-                if not isinstance(inner, dict):
-                    raise _invalid(field_map.at(f"/spec/fields/{name}"), f"{name} is mapped below a value", "map the whole or its parts")
-            inner[last] = _follow(located, pointer)
+            if not _put(fields, name.split("."), _follow(located, pointer)):
+                raise _invalid(field_map.at(f"/spec/fields/{name}"), f"{name} is mapped below a value", "map the whole or its parts")
         names = tuple(dict.fromkeys((*pointers, *(name.partition(".")[0] for name in pointers), *_FIELDS)))
         return cls(field_map.id, field_map.version, Digest.of(DigestKind.FILE, data), fields, names)
 
@@ -78,6 +73,19 @@ class Profile:
         """The image that the profile is for, as it writes it."""
         value = self.fields.get("image")
         return value if isinstance(value, str) else None
+
+
+def _put(fields: dict[str, JsonValue], path: list[str], value: JsonValue) -> bool:
+    """Set a value below `fields`, never changing what it was read from; False where a plain value is in the way."""
+    first, *rest = path
+    if not rest:
+        fields[first] = value
+        return True
+    inner = fields.get(first, {})
+    if not isinstance(inner, dict):
+        return False
+    fields[first] = inner = dict(inner)
+    return _put(inner, rest, value)
 
 
 def _follow(located: Located, pointer: str) -> JsonValue:
