@@ -70,7 +70,7 @@ def test_a_miss_names_the_dimension(point: Leaves, difference: str) -> None:
 
 
 def test_a_point_is_told_in_one_order() -> None:
-    point = {"draft_tokens": 7, "dcp": 1, "model": "m@r", "tp": 4, "concurrency": 1, "context_tokens": 131072}
+    point: Leaves = {"draft_tokens": 7, "dcp": 1, "model": "m@r", "tp": 4, "concurrency": 1, "context_tokens": 131072}
     assert describe(point) == "131072 tokens, C1, draft 7, TP4/DCP1, model m@r"
     assert describe({}) == ""
 

@@ -19,6 +19,8 @@ from countermark.attestations.statement import Statement
 from countermark.attestations.times import Instant
 from countermark.attestations.trust import TrustPolicy
 
+APPROVER: Final = "approver"
+"""The role that may lift what speaks against an image."""
 _GOOD_SIGNATURE: Final = frozenset({Code.OK, Code.THRESHOLD, Code.ROLE, Code.SIGNER_UNTRUSTED})
 """The codes that leave the signature itself good: it is the signer's right to make the statement alone that is missing."""
 _BAD_SIGNATURE: Final = frozenset({Code.SIG_INVALID, Code.SIG_UNVERIFIABLE})
@@ -137,11 +139,11 @@ class Evidence:
 
     def _may_lift(self, retraction: Entry, entry: Entry) -> bool:
         reason = retraction.predicate.get("reason")
-        others = set(retraction.signers).isdisjoint(entry.signers)
+        others = set(retraction.signers) - set(entry.signers) - _conflicted(self.trust, APPROVER)
         again = any(other.heard for other in self._against(PredicateName.RETRACTION, retraction))
         return (
-            retraction.counts_as("approver")
-            and others
+            retraction.counts_as(APPROVER)
+            and self.trust.roles[APPROVER].met_by(others)
             and not again
             and not self.trust.single_operator
             and isinstance(reason, str)
