@@ -82,7 +82,7 @@ def default_path(origin: str) -> Path:
     """Where the anchor of a log lies: the user's state directory (XDG_STATE_HOME), a file for each origin."""
     name = re.sub(r"[^A-Za-z0-9.-]+", "_", origin)[:80]
     folder = Path(platformdirs.user_state_dir("countermark"))
-    return folder / f"{name}-{sha256(origin.encode()).hexdigest()[:16]}.anchor"
+    return folder / f"{name}-{sha256(origin.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}.anchor"
 
 
 def check_growth(anchor: Anchor, size: int, root_then: bytes | None) -> None:

@@ -17,7 +17,7 @@ from countermark.ledger import audit_tree as tree
 from countermark.ledger.anchor import Anchor, default_path
 from countermark.ledger.audit_entries import BundleKey, EntryAudit, check_duplicates, check_payloads
 from countermark.ledger.audit_report import AuditReport, Findings
-from countermark.ledger.audit_schema import check_guards, check_indexes, check_tables
+from countermark.ledger.audit_schema import check_guards, check_indexes, check_schema, check_tables
 from countermark.ledger.database import connect
 from countermark.ledger.genesis import Genesis
 from countermark.ledger.merkle import EMPTY_ROOT
@@ -74,13 +74,13 @@ class _Audit:
     def run(self) -> AuditReport:
         anchor = self._anchor()
         self.ledger.begin()
-        for check in (check_tables, check_guards, check_indexes):
+        for check in (check_tables, check_schema, check_guards, check_indexes):
             with self._stage():
                 check(self.ledger, self.findings)
         entries = self._entries()
         key, genesis = self._genesis(entries)
         head: tree.HeadRow | None = None
-        if key:
+        if key and entries.complete:
             head = self._tree(entries, key, anchor)
         for check in (check_duplicates, tree.check_cosignatures):
             with self._stage():

@@ -63,6 +63,7 @@ class EntryAudit:
     bundles: set[bytes] = field(default_factory=set)
     last_notice: bytes = NO_HASH
     genesis: bytes | None = None
+    complete: bool = False
 
     def run(self, progress: Callable[[int], None]) -> None:
         """Check every entry; `progress` is told how many are done."""
@@ -78,6 +79,7 @@ class EntryAudit:
             progress(expected)
         rows.finish()
         self._report_missing()
+        self.complete = True
 
     def _stored(self) -> Iterator[_Stored]:
         for row in self.ledger.stream(_ENTRIES):

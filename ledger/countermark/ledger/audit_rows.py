@@ -8,16 +8,26 @@ from countermark.ledger.audit_report import Findings
 from countermark.ledger.chains import EMPTY, begins_tile, extend_rows, tile_of
 from countermark.ledger.schema import COLUMNS, DERIVED
 from countermark.ledger.snapshot import Snapshot
+from countermark.ledger.tiles import TILE_WIDTH
 
 
 class _Rows:
     """The rows of one table, in index order, handed out entry by entry."""
 
-    def __init__(self, ledger: Snapshot, table: str) -> None:
+    def __init__(self, ledger: Snapshot, table: str, findings: Findings) -> None:
         columns = COLUMNS[table]
         order = "idx, pos" if "pos" in columns else "idx"
-        self._rows: Iterator[tuple[Any, ...]] = ledger.stream(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {order}")  # noqa: S608  # names from schema
+        rows = ledger.stream(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {order}")  # noqa: S608  # names from schema
+        self._rows = self._sound(table, rows, findings)
         self._next = next(self._rows, None)
+
+    @staticmethod
+    def _sound(table: str, rows: Iterator[tuple[Any, ...]], findings: Findings) -> Iterator[tuple[Any, ...]]:
+        for row in rows:
+            if isinstance(row[0], int):
+                yield row
+            else:
+                findings.add(Code.TAMPERED, "types", f"a row of table {table} has the index {row[0]!r}")
 
     def take(self, index: int) -> tuple[list[tuple[Any, ...]], list[int]]:
         """The rows of an entry, without its index, and the indices of rows passed by, which belong to no entry."""
@@ -44,7 +54,7 @@ class DerivedRows:
     def __init__(self, ledger: Snapshot, findings: Findings) -> None:
         self._ledger = ledger
         self._findings = findings
-        self._tables = {table: _Rows(ledger, table) for table in DERIVED}
+        self._tables = {table: _Rows(ledger, table, findings) for table in DERIVED}
         self._digests: dict[int, bytes] = {}
 
     def take(self, index: int) -> tuple[list[tuple[Any, ...]], ...]:
@@ -63,11 +73,10 @@ class DerivedRows:
         for table, rows in self._tables.items():
             self._report(table, rows.rest())
         stored = dict(self._ledger.rows("SELECT tile, digest FROM index_digest"))
-        for tile in sorted(stored.keys() | self._digests.keys()):
+        for tile in sorted(stored.keys() | self._digests.keys(), key=repr):
             if stored.get(tile) != self._digests.get(tile):
                 observed = "the derived rows do not hash to their index digest" if tile in stored else "the index digest is missing"
-                first = tile * 256
-                self._findings.add(Code.TAMPERED, "index-digest", f"{observed} (entries {first}-{first + 255})")
+                self._findings.add(Code.TAMPERED, "index-digest", f"{observed}: tile {tile!r} of {TILE_WIDTH} entries")
 
     def _report(self, table: str, strays: list[int]) -> None:
         self._findings.extend(Code.TAMPERED, "derived", f"a row of table {table} belongs to no entry", strays)

@@ -1,11 +1,12 @@
 """Checks of the database as a database: its tables, its guards, and its indexes."""
 
+from hashlib import sha256
 from typing import Final
 
 from countermark.attestations.codes import Code, Severity
 from countermark.ledger.audit_report import Findings
 from countermark.ledger.guards import TRIGGERS
-from countermark.ledger.schema import COLUMNS
+from countermark.ledger.schema import COLUMNS, SCHEMA_REVISION, SCHEMA_SHA256
 from countermark.ledger.snapshot import Snapshot
 
 _MAX_PROBLEMS: Final = 20
@@ -16,7 +17,7 @@ def check_tables(ledger: Snapshot, findings: Findings) -> None:
     for table, columns in COLUMNS.items():
         found = tuple(row[1] for row in ledger.rows(f"PRAGMA table_info({table})"))
         if found != columns:
-            observed = f"table {table} has the columns {', '.join(found)}" if found else f"table {table} is missing"
+            observed = f"table {table} has the columns {found}" if found else f"table {table} is missing"
             findings.add(Code.TAMPERED, "tables", observed, required=", ".join(columns))
 
 
@@ -28,7 +29,23 @@ def check_guards(ledger: Snapshot, findings: Findings) -> None:
             observed = f"guard {name} was changed" if name in found else f"guard {name} is missing"
             findings.add(Code.GUARD_MISSING, "guards", observed, required=sql, severity=Severity.WARN)
     for name in sorted(found.keys() - TRIGGERS.keys()):
-        findings.add(Code.GUARD_MISSING, "guards", f"{name} is a trigger or view that no version made", severity=Severity.WARN)
+        findings.add(Code.GUARD_MISSING, "guards", f"{name!r} is a trigger or view that no version made", severity=Severity.WARN)
+
+
+def check_schema(ledger: Snapshot, findings: Findings) -> None:
+    """The tables and indexes are those of this schema, word for word; STRICT and UNIQUE among the words."""
+    if schema_digest(ledger) != SCHEMA_SHA256:
+        observed = "tables or indexes are not as this schema made them"
+        findings.add(Code.GUARD_MISSING, "schema", observed, required=f"schema {SCHEMA_REVISION}", severity=Severity.WARN)
+
+
+def schema_digest(ledger: Snapshot) -> str:
+    """SHA-256 over what makes the tables and indexes, white space aside."""
+    sql = (
+        "SELECT sql FROM sqlite_master WHERE type IN ('table', 'index') AND sql IS NOT NULL "
+        "AND name <> 'alembic_version' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
+    )
+    return sha256("\n".join(" ".join(str(text).split()) for (text,) in ledger.rows(sql)).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def check_indexes(ledger: Snapshot, findings: Findings) -> None:

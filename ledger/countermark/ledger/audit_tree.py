@@ -169,7 +169,7 @@ def check_cosignatures(ledger: Snapshot, findings: Findings) -> None:
     )
     for size, root, name, key_id, ts, line, known in ledger.stream(sql):
         if known is None or known != root or not _repeats(line, name, key_id, ts):
-            findings.add(Code.TAMPERED, "cosignatures", f"the cosignature of {name} at {size} is not what its line says")
+            findings.add(Code.TAMPERED, "cosignatures", f"the cosignature of {name!r} at {size} is not what its line says")
 
 
 def _repeats(line: object, name: object, key_id: object, ts: object) -> bool:

@@ -108,6 +108,9 @@ def explain(error: BaseException, path: Path) -> CountermarkError:
         return CannotTellError(Code.LEDGER_SCHEMA, "this file is not a database", at=at, fix="give the path of a ledger")
     if "no such table" in text or "no such column" in text:
         return TamperError(Code.LEDGER_TAMPERED, f"a part of the schema was removed: {text}", at=at, fix=_VERIFY)
+    if "unable to open" in text:
+        fix = "copy its folder to where it can be written: SQLite keeps two files beside a ledger while it reads"
+        return CannotTellError(Code.UNREADABLE, "the ledger cannot be opened", at=at, fix=fix)
     return CannotTellError(
         Code.UNREADABLE, f"the ledger cannot be read or written: {text}", at=at, fix="check the disk and the file's rights"
     )

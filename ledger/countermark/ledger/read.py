@@ -204,6 +204,8 @@ class LedgerReader(Queries):
             raise self.tampered(f"the head's note does not verify: {error}") from None
         if not agrees:
             raise self.tampered("the head is not what its note says")
+        if self.row("SELECT max(idx) + 1 FROM entry") != (size,):
+            raise self.tampered("the head is older, or newer, than the entries")
         return Head(key.name, size, root, note, admitted_ms, remembered.size if remembered else None)
 
     def _path_of(self, index: int) -> list[bytes]:

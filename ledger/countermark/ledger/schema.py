@@ -8,6 +8,9 @@ from typing import Final
 SCHEMA_REVISION: Final = "0001"
 """The Alembic revision that this program reads and writes. A ledger at any other is refused, whether older or newer."""
 
+SCHEMA_SHA256: Final = "15c68fe812966eecdd72ef52a79391ef3c37327e23bc883a55ba4353b2fdf25c"
+"""Over the statements that make its tables and indexes; see `audit_schema.schema_digest`."""
+
 APPLICATION_ID: Final = 0x434D4B31
 """`CMK1`, in the header of the SQLite file."""
 
