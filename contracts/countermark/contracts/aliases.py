@@ -52,10 +52,12 @@ class Names:
         """
         images = evidence.of_type(PredicateName.IMAGE)
         stated = [alias for entry in images for alias in aliases(entry, evidence)]
-        passes = _closure([subject], [alias for alias in stated if alias.proven and alias.within_one_image])
+        proven = [alias for alias in stated if alias.proven and alias.within_one_image]
+        passes = _closure([subject], proven)
         rejections = _rejections(subject, stated)
         if subject.kind is DigestKind.OCI_INDEX and platform:
-            rejections = frozenset(digest for digest in rejections if _platforms([digest], images, evidence) <= {platform})
+            of = {digest: _platforms(_closure([digest], proven), images, evidence) for digest in rejections}
+            rejections = frozenset(digest for digest in rejections if of[digest] <= {platform})
         mentioned = any(subject in (alias.first, alias.second) for alias in stated)
         return cls(subject, passes, rejections | {subject}, mentioned, _platforms(passes, images, evidence))
 

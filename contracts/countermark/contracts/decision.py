@@ -80,7 +80,10 @@ class Weighed:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A requirement and its answer. `required` and `observed` are for people; `fix` is an action, empty where none is needed."""
+    """A requirement and its answer. `required` and `observed` are for people; `fix` is an action, empty where none is needed.
+
+    `evidence` stands in the order of the ledger.
+    """
 
     id: str
     status: Status
@@ -121,7 +124,7 @@ class Result:
             "required": self.required,
             "observed": self.observed,
             "any": list(self.any),
-            "evidence": [item.to_json() for item in sorted(self.evidence, key=lambda item: item.index)],
+            "evidence": [item.to_json() for item in self.evidence],
             "location": location_json(self.location),
             "fix": self.fix,
             **{name: value for name, value in optional.items() if value is not None},

@@ -139,7 +139,7 @@ def _result(item: Requirement | NotApplicable, answer: Answer) -> Result:
         fix=answer.fix,
         capability=_capability(item),
         any=item.any if isinstance(item, CapabilityRequirement) else (),
-        evidence=tuple(_weighed(considered) for considered in answer.considered),
+        evidence=tuple(sorted((_weighed(considered) for considered in answer.considered), key=lambda item: item.index)),
         next_expiry=answer.next_expiry,
     )
 
