@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from alembic import command
 from alembic.config import Config
@@ -22,6 +23,9 @@ from countermark.attestations.errors import CannotTellError, InputError, Locatio
 from countermark.ledger.database import sqlite_errors
 from countermark.ledger.schema import APPLICATION_ID, PAGE_BYTES
 from countermark.ledger.store import engine_errors, make_engine
+
+SCRIPTS: Final = Path(__file__).parent
+"""The folder of `env.py` and `versions`."""
 
 
 def newest() -> str:
@@ -67,7 +71,7 @@ def current(path: Path) -> str | None:
 
 def _config(connection: Connection | None = None) -> Config:
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
+    config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
     config.attributes["connection"] = connection
     return config
 
