@@ -17,7 +17,7 @@ from countermark.ledger.audit_report import AuditReport
 from countermark.ledger.key_event import KeyEvent
 from countermark.ledger.leaf import EntryKind
 from countermark.ledger.note import CheckpointSigner
-from countermark.ledger.read import LedgerReader
+from countermark.ledger.read import Head, LedgerReader
 from countermark.ledger.submission import DOCUMENT_TYPE, Submission, UnverifiedSignature, leaf_signature
 from countermark.ledger.write import LedgerWriter, initialise
 from countermark.migrations import runner
@@ -69,6 +69,11 @@ class Box:
 
     def reader(self) -> LedgerReader:
         return LedgerReader.open(self.path, anchor=self.anchor)
+
+    @property
+    def head(self) -> Head:
+        with self.reader() as reader:
+            return reader.head
 
     def append(self, *submissions: Submission) -> list[int]:
         with self.writer() as writer:

@@ -75,7 +75,7 @@ def contract_outcome(predicate: JsonValue) -> Outcome:
     return roll_up([_word(_field(predicate, "outcome")), complete, *blocking])
 
 
-def tests_outcome(predicate: JsonValue) -> Outcome:
+def suite_outcome(predicate: JsonValue) -> Outcome:
     """The outcome of an in-toto test-result/v0.1: only PASSED passes."""
     words = {"PASSED": Outcome.PASS, "WARNED": Outcome.INCONCLUSIVE, "FAILED": Outcome.FAIL}
     result = _field(predicate, "result")
@@ -87,7 +87,7 @@ _COMPUTED: Final[dict[str, Callable[[JsonValue], Outcome]]] = {
     PredicateName.QUALIFICATION_RECEIPT.uri: receipt_outcome,
     PredicateName.RESTORE_RUN.uri: restore_outcome,
     PredicateName.CONTRACT_VERDICT.uri: contract_outcome,
-    TEST_RESULT: tests_outcome,
+    TEST_RESULT: suite_outcome,
 }
 
 
