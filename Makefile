@@ -25,7 +25,7 @@ wheel: .venv/ready
 	@rm -rf dist && $(BIN)/hatchling build -t wheel
 
 bench-ledger: .venv/ready
-	@$(BIN)/python -m benchmarks.ledger
+	@$(BIN)/python -m benchmarks.append
 
 # Compiled files are made at once: without them every start of the program takes three times as long.
 .venv/ready: requirements-dev.txt pyproject.toml
