@@ -157,6 +157,7 @@ class _Restore:
     @contextmanager
     def _placement(self, ring: StagingRing, prerequisite: Event) -> Iterator[Placement]:
         """A placement that is aborted when anything goes wrong in it: submitted work is waited for before anybody frees memory."""
+        self._object = None
         self._watch.switch(Phase.PREREQUISITE_WAIT)
         with begin(ring, self._request.destination, prerequisite=prerequisite) as placement:
             self._record(Ordered())
