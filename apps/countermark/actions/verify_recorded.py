@@ -8,7 +8,7 @@ from countermark.actions.evidence import Gatherer
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
-from countermark.attestations.errors import NothingError
+from countermark.attestations.errors import InputError, Location, NothingError
 from countermark.attestations.located import JsonValue
 from countermark.attestations.predicate_types import PredicateName
 from countermark.contracts.evidence import Record
@@ -56,10 +56,13 @@ def verify_image(workspace: Workspace, path: Path, digest: str | None, platform:
 
 def verify_model(workspace: Workspace, folder: Path, revision: str | None, progress: Progress = silent) -> Comparison:
     """Compare every `model/v1` about a revision with the files of a folder."""
-    from countermark.recorders.model import revision_of
     from countermark.recorders.model_check import check_model
+    from countermark.recorders.model_folder import read_folder
 
-    found = Digest(DigestKind.GIT_COMMIT, revision or revision_of(folder))
+    known = revision or read_folder(folder).revision
+    if known is None:
+        raise InputError(Code.BAD_DIGEST, "the folder does not say its revision", at=Location(str(folder)), fix="give it with --revision")
+    found = Digest(DigestKind.GIT_COMMIT, known)
     return _compare(
         workspace, found, PredicateName.MODEL, lambda predicate, at: check_model(predicate, folder, source=at, progress=progress)
     )

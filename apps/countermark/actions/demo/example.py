@@ -14,6 +14,7 @@ from countermark.attestations.codes import Code
 from countermark.attestations.errors import CannotTellError
 
 _WHEN = "2026-08-30T05:32:01+00:00"
+_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _AUTHOR = {"NAME": "Example Maintainer", "EMAIL": "maintainer@example.org", "DATE": _WHEN}
 
 ENGINE_FILES = {
@@ -95,11 +96,11 @@ def make_image(layout: Path) -> None:
     config_blob = _blob(layout, json.dumps(config).encode(), "application/vnd.oci.image.config.v1+json")
     manifest = {
         "schemaVersion": 2,
-        "mediaType": "application/vnd.oci.image.manifest.v1+json",
+        "mediaType": _MANIFEST,
         "config": config_blob,
         "layers": [_blob(layout, layer, "application/vnd.oci.image.layer.v1.tar")],
     }
-    manifest_blob = _blob(layout, json.dumps(manifest).encode(), manifest["mediaType"])
+    manifest_blob = _blob(layout, json.dumps(manifest).encode(), _MANIFEST)
     platform = {"platform": {"os": "linux", "architecture": "arm64"}}
     index = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": [manifest_blob | platform]}
     (layout / "index.json").write_text(json.dumps(index))
