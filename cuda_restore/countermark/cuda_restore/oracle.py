@@ -141,13 +141,15 @@ class Oracle:
 
     def _read(self, needles: Sequence[Needle], cache: Cache, expected: Signs, layer: int, rank: int, seen: int) -> Iterator[Miss]:
         """Ask one layer of one rank for every needle with both heads."""
-        keys = _numbers(cache[KEY], self.shape.head_dim)[:seen] * self._sign_key(layer, rank, KEY)
-        values = _numbers(cache[VALUE], self.shape.head_dim)[:seen] * self._sign_key(layer, rank, VALUE)
+        keys, values = (
+            _numbers(cache[kind], self.shape.head_dim)[:seen] * self._sign_key(layer, rank, kind).astype(np.float32)
+            for kind in (KEY, VALUE)
+        )
         positions = np.array([needle.position for needle in needles])
         subjects = _signs("subject key", 1 + max(needle.subject for needle in needles), self._width)
         query = subjects[[needle.subject for needle in needles]].astype(np.float32)
-        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            by_content = _attend(query @ keys[:, : self._width].T.astype(np.float32), values)
+        with np.errstate(invalid="ignore", over="ignore"):
+            by_content = _attend(query @ keys[:, : self._width].T, values)
             by_slot = _attend(-np.abs(positions[:, None] - np.arange(seen)).astype(np.float32), values)
         for head, read in ((Head.CONTENT, by_content), (Head.SLOT, by_slot)):
             for number in np.flatnonzero((read != expected[positions]).any(axis=1)):
@@ -160,9 +162,12 @@ class Oracle:
 
 
 def _attend(scores: Numbers, values: Numbers) -> Numbers:
-    """Hard attention: the mean of the values that share the highest score. What is not a number spoils it, as in any attention."""
-    chosen = (scores == scores.max(axis=1, keepdims=True)).astype(np.float32)
-    return np.asarray(chosen @ values / chosen.sum(axis=1, keepdims=True), np.float32)
+    """Hard attention: the value with the highest score, the mean of those that share it. A score that is no number spoils the read."""
+    winners = scores == scores.max(axis=1, keepdims=True)
+    read: Numbers = values[winners.argmax(axis=1)]
+    for query in np.flatnonzero(winners.sum(axis=1) != 1):
+        read[query] = values[winners[query]].mean(axis=0) if winners[query].any() else np.nan
+    return read
 
 
 def _numbers(pages: NDArray[np.uint8], head_dim: int) -> Numbers:

@@ -1,0 +1,87 @@
+"""The defect that the engine's types forbid, written by hand: a staging slot refilled before its copy has run.
+
+Every object is authenticated and every byte is placed, from memory that holds a later object by then. An eager device never shows it;
+a deferred one does. A GPU would show it at times, so there the wrong copy is made on purpose.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from countermark.cuda_restore.device import STATUS_BYTES, Buffer, Bytes, Device, Event, Ownership, ScatterStatus, StagingMemory, Stream
+from countermark.cuda_restore.events import Authenticated, Completed, FaultInjected, Recompute, Requested, Submitted
+from countermark.cuda_restore.plan import PlacementPlan, plan_placement, spans_max
+from countermark.cuda_restore.reader import read_head, read_object
+from countermark.cuda_restore.request import RestoreRequest
+from countermark.cuda_restore.spans import SpanTable
+from countermark.cuda_restore.store import Folder
+from countermark.cuda_restore.stream import StreamLayout
+from countermark.cuda_restore.trace import Recorder, Trace
+
+SLOTS: Final = 2
+
+
+def restore_without_waiting(request: RestoreRequest, device: Device, *, prerequisite: Event, fault: str) -> Trace:
+    """Restore through two slots, each refilled while its last copy may still be to come. The trace names the fault."""
+    recorder, manifest = Recorder(), request.loaded.manifest
+    bounds = request.bounds
+    recorder.record(
+        Requested(
+            manifest.identity.rank,
+            request.loaded.digest,
+            len(manifest.objects),
+            manifest.encoded_bytes,
+            bounds.readers,
+            bounds.retained_bytes,
+            1,
+        )
+    )
+    recorder.record(FaultInjected(fault))
+    with Folder.at(request.chunks) as chunks:
+        head = read_head(chunks, manifest)
+        stream = StreamLayout.read(head, manifest, request.arena.layout, manifest.objects[0].file_name)
+        plan = plan_placement(stream, manifest.objects, request.arena, request.blocks)
+        status = _place(request, plan, device, chunks, prerequisite, recorder)
+    recorder.record(Completed(manifest.encoded_bytes, plan.launches, plan.launches, status.placed_bytes, status.error))
+    recorder.end(Recompute())
+    return recorder.trace
+
+
+def _place(
+    request: RestoreRequest, plan: PlacementPlan, device: Device, chunks: Folder, prerequisite: Event, recorder: Recorder
+) -> ScatterStatus:
+    objects = request.loaded.manifest.objects
+    slab_bytes = max(descriptor.size_bytes for descriptor in objects)
+    with Ownership() as owned:
+        slots = [device.stage(slab_bytes, spans_max(slab_bytes, request.arena, request.blocks)) for _ in range(SLOTS)]
+        status, stream = device.allocate(STATUS_BYTES), device.new_stream()
+        resources: tuple[StagingMemory | Buffer | Stream, ...] = (*slots, status, stream)
+        for resource in resources:
+            owned.add(resource, partial(device.release, resource))
+        device.order(stream, after=prerequisite)
+        device.fill(status, 0, stream)
+        for descriptor, spans in zip(objects, plan.slabs, strict=True):
+            slot = slots[descriptor.index % SLOTS]
+            # here the slot's last copy should be waited for
+            read_object(chunks, descriptor, slot.payload.data[: descriptor.size_bytes])
+            recorder.record(Authenticated(descriptor.index, descriptor.digest))
+            if len(spans):
+                recorder.record(Submitted(descriptor.index, len(spans), spans.total_bytes))
+                device.scatter(slot, spans, request.destination, status, stream)
+        return ScatterStatus.of(device.read(status, 0, STATUS_BYTES, stream))
+
+
+@dataclass(frozen=True, slots=True)
+class StaleSlot:
+    """An `Interference`: each object is placed as its slot would hold it after the next refill. `objects` are all of them."""
+
+    fault: str
+    objects: Sequence[Bytes]
+
+    def disturb(self, index: int, payload: Bytes, spans: SpanTable) -> SpanTable:
+        """Put the bytes of the object that comes next into this slot in place of the object's own."""
+        if index + SLOTS < len(self.objects):
+            later = self.objects[index + SLOTS]
+            payload[: len(later)] = later
+        return spans
