@@ -15,6 +15,7 @@ from countermark.cli import (
     init,
     key,
     ledger,
+    negative,
     record,
     schema,
     search,
@@ -35,6 +36,9 @@ app.command("init")(init.init)
 app.add_typer(key.app, name="key")
 app.add_typer(record.app, name="record")
 app.command("attest")(attest.attest)
+app.command("reject")(negative.reject)
+app.command("retract")(negative.retract)
+app.command("supersede")(negative.supersede)
 app.command("import")(importing.import_files)
 verify.app.command("contract")(verify_contract.contract)
 verify.app.command("ledger")(verify_ledger.ledger_file)
