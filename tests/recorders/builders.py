@@ -147,3 +147,80 @@ def write_tar(path: Path, files: dict[str, bytes], mode: Literal["w", "w:gz"] = 
         for entry in extra:
             archive.addfile(entry)
     return path
+
+
+REVISION = "0123456789abcdef0123456789abcdef01234567"
+
+
+def safetensors(tensors: dict[str, bytes]) -> bytes:
+    """A safetensors file of byte tensors."""
+    header: Json = {"__metadata__": {"format": "pt"}}
+    end = 0
+    for name, data in tensors.items():
+        header[name] = {"dtype": "U8", "shape": [len(data)], "data_offsets": [end, end + len(data)]}
+        end += len(data)
+    text = encoded(header)
+    return len(text).to_bytes(8, "little") + text + b"".join(tensors.values())
+
+
+def model_files() -> dict[str, bytes]:
+    """A small sharded model as a hub repository holds it."""
+    return {
+        ".gitattributes": b"*.safetensors filter=lfs\n",
+        "README.md": b"---\nlicense: apache-2.0\nlanguage:\n- en\n---\n# A model\nlicense: none\n",
+        "config.json": b'{"model_type": "tiny", "rope_theta": 1e6}',
+        "tokenizer.json": b'{"version": "1.0"}',
+        "tokenizer_config.json": b'{"model_max_length": 1000000000000000019884624838656, "chat_template": "{{ messages }}"}',
+        "model-00001-of-00002.safetensors": safetensors({"a": b"12", "b": b"3456"}),
+        "model-00002-of-00002.safetensors": safetensors({"c": b"7"}),
+        "model.safetensors.index.json": encoded(
+            {
+                "metadata": {"total_size": 7},
+                "weight_map": {
+                    "a": "model-00001-of-00002.safetensors",
+                    "b": "model-00001-of-00002.safetensors",
+                    "c": "model-00002-of-00002.safetensors",
+                },
+            }
+        ),
+        "onnx/extra.txt": b"x",
+    }
+
+
+def is_lfs(name: str) -> bool:
+    """Which files the hub keeps in LFS."""
+    return name.endswith(".safetensors")
+
+
+def blob_id(data: bytes) -> str:
+    """The SHA-1 of a git blob."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+
+
+def hub_cache(where: Path, files: dict[str, bytes], revision: str = REVISION) -> Path:
+    """A hub cache as `snapshot_download` leaves it; the folder of the snapshot."""
+    base = where / "models--org--tiny"
+    snapshot = base / "snapshots" / revision
+    write_files(base, {"refs/main": revision.encode()})
+    for name, data in files.items():
+        blob = base / "blobs" / (sha256(data) if is_lfs(name) else blob_id(data))
+        write_files(base, {f"blobs/{blob.name}": data})
+        link = snapshot / name
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(os.path.relpath(blob, link.parent))
+    return snapshot
+
+
+def lfs_pointer(data: bytes) -> bytes:
+    """The pointer that git holds for a large file."""
+    return f"version https://git-lfs.github.com/spec/v1\noid sha256:{sha256(data)}\nsize {len(data)}\n".encode()
+
+
+def model_clone(where: Path, files: dict[str, bytes]) -> Path:
+    """A clone of a hub repository: pointers in git, contents in the work tree (as after `git lfs pull`)."""
+    repository = new_repository(where)
+    write_files(repository, {name: lfs_pointer(data) if is_lfs(name) else data for name, data in files.items()})
+    commit_all(repository)
+    git(repository, "remote", "add", "origin", "https://user:token@huggingface.co/org/tiny")
+    write_files(repository, files)
+    return repository

@@ -195,6 +195,8 @@ def test_include_grammar(tmp_path: Path) -> None:
     (tmp_path / "set").write_bytes(b"\xff")
     with pytest.raises(InputError):
         read_include(tmp_path / "set")
+    with pytest.raises(InputError):
+        read_include(tmp_path)
     (tmp_path / "set").write_bytes(b"a.py")
     assert read_include(tmp_path / "set") == ("a.py",)
 

@@ -5,8 +5,8 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError, Location
@@ -23,16 +23,17 @@ class FileKind(Enum):
 
 
 @contextmanager
-def opened(path: Path, name: str = "") -> Iterator[BinaryIO]:
+def opened(path: Path, name: str = "") -> Iterator[BufferedReader]:
     """The regular file at `path`, open for reading; `name` is what errors call it. A pipe or device is refused without waiting on it."""
     shown = name or str(path)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         raise unreadable(shown, error) from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise InputError(Code.UNREADABLE, "this is not a regular file", at=Location(shown), fix="give the path of a file")
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise InputError(Code.UNREADABLE, "this is not a regular file", at=Location(shown), fix="give the path of a file")
         try:
             yield file
         except OSError as error:

@@ -8,6 +8,7 @@ readers, so they are refused.
 import gzip
 import hashlib
 import io
+import os
 import tarfile
 import zlib
 from collections.abc import Callable
@@ -88,7 +89,7 @@ class TarStore:
         self._members: dict[str, Member] = {}
         self._kept_bytes = 0
         with opened(path) as file:
-            total_bytes = path.stat().st_size
+            total_bytes = os.fstat(file.fileno()).st_size
             packed = file.read(2) == _GZIP
             file.seek(0)
             try:
