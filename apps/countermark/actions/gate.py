@@ -37,20 +37,31 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Documents:
+    """What decisions are made by, and the bytes of each file, policy first. `adhoc` says that the policy was written on the spot."""
+
+    policy: ReleasePolicy
+    trust: TrustPolicy
+    files: tuple[bytes, ...]
+    adhoc: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Decided:
-    """The decisions, in the order of the subjects, and the ad-hoc policy if there was no policy file."""
+    """The decisions, in the order of the subjects, and the documents that they were made by."""
 
     decisions: tuple[Decision, ...]
-    adhoc: bytes | None
+    documents: Documents
 
 
 def gate(workspace: Workspace, asked: Asked) -> Decided:
     """Decide about each subject. Raises typed errors for what is not a decision: bad documents, no ledger, tampering."""
-    policy, trust, adhoc = _documents(workspace, asked)
+    documents = _documents(workspace, asked)
+    policy, trust = documents.policy, documents.trust
     with open_reader(workspace, trust) as reader:
         kinds = sorted(policy.kinds)
         subjects = [resolve_subject(reader, text, kinds) for text in asked.subjects]
-        return Decided(tuple(_decide(reader, subject, policy, trust, asked) for subject in subjects), adhoc)
+        return Decided(tuple(_decide(reader, subject, policy, trust, asked) for subject in subjects), documents)
 
 
 def _decide(reader: LedgerReader, subject: Digest, policy: ReleasePolicy, trust: TrustPolicy, asked: Asked) -> Decision:
@@ -76,33 +87,35 @@ def _quarantined_rejections(reader: LedgerReader, subject: Digest) -> int:
     return sum(1 for item in reader.quarantined(str(subject)) if PredicateName.REJECTION.uri in item.reason)
 
 
-def _documents(workspace: Workspace, asked: Asked) -> tuple[ReleasePolicy, TrustPolicy, bytes | None]:
+def _documents(workspace: Workspace, asked: Asked) -> Documents:
     if asked.policy is None and not asked.requires:
         raise UsageError(Code.NOTHING_EVALUATED, "nothing is required of the image", fix="give --policy FILE or --require CAPABILITY@k=v")
-    base = _load(asked.policy, "ReleasePolicy") if asked.policy else None
-    catalogue = _catalogue()
-    profile = _profile(asked)
-    if not asked.requires and base:
-        policy = ReleasePolicy.of(base, catalogue, profile)
-        return policy, _trust_of(workspace, asked.policy, policy), None
-    data = adhoc_document(asked.requires, trust=str(workspace.trust_file), base=base)
-    policy = ReleasePolicy.of(load_document(data, "--require", "ReleasePolicy"), catalogue, profile, adhoc=True)
-    return policy, _trust_of(workspace, asked.policy, policy), data
+    data = read_file(asked.policy) if asked.policy else b""
+    document = load_document(data, str(asked.policy), "ReleasePolicy") if asked.policy else None
+    if asked.requires or document is None:
+        data = adhoc_document(asked.requires, trust=str(workspace.trust_file), base=document)
+        document = load_document(data, "--require", "ReleasePolicy")
+    shipped = (resources.files("countermark.contracts") / "catalogue.yaml").read_bytes()
+    catalogue = Catalogue.of(load_document(shipped, "catalogue.yaml", "CapabilityCatalog"))
+    policy = ReleasePolicy.of(document, catalogue, _profile(asked), adhoc=bool(asked.requires))
+    trust_file = _trust_file(workspace, asked.policy, policy)
+    beside = [read_file(path) for path in (trust_file, asked.profile, asked.profile_map) if path]
+    return Documents(policy, TrustPolicy.load(trust_file), (data, shipped, *beside), bool(asked.requires))
 
 
-def _trust_of(workspace: Workspace, policy_file: Path | None, policy: ReleasePolicy) -> TrustPolicy:
-    """The trust that the policy names, relative to its file; a `--trust` that is another file is a contradiction."""
+def _trust_file(workspace: Workspace, policy_file: Path | None, policy: ReleasePolicy) -> Path:
+    """The trust policy that the policy names, relative to its file; a `--trust` that is another file is a contradiction."""
     if policy_file is None:
-        return workspace.trust()
+        workspace.trust()
+        return workspace.trust_file
     named = policy_file.parent / policy.trust
     if not named.exists():
         fix = f"put it there, or correct spec.trust in {policy_file}"
         raise CannotTellError(Code.UNTRUSTED, "the policy's trust policy is not here", at=Location(str(named)), fix=fix)
-    trust = TrustPolicy.load(named)
-    if workspace.trust_given and TrustPolicy.load(workspace.trust_file).digest != trust.digest:
+    if workspace.trust_given and read_file(workspace.trust_file) != read_file(named):
         message = f"--trust is another trust policy than the {named} of the policy"
         raise InputError(Code.SCHEMA_INVALID, message, at=Location(str(workspace.trust_file)), fix="leave --trust away")
-    return trust
+    return named
 
 
 def _profile(asked: Asked) -> Profile | None:
@@ -112,12 +125,6 @@ def _profile(asked: Asked) -> Profile | None:
         return Profile.of(_load(asked.profile, "Profile"))
     data = read_file(asked.profile)
     return Profile.mapped(data, read_structured(data, str(asked.profile)), _load(asked.profile_map, "ProfileMap"))
-
-
-def _catalogue() -> Catalogue:
-    """The capability catalogue that is shipped with the program."""
-    data = (resources.files("countermark.contracts") / "catalogue.yaml").read_bytes()
-    return Catalogue.of(load_document(data, "catalogue.yaml", "CapabilityCatalog"))
 
 
 def _load(path: Path, kind: str) -> Document:

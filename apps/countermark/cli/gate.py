@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countermark.cli.options import DEFAULT_LEDGER, LedgerOption, OutputOption, TrustOption
+from countermark.cli.options import DEFAULT_LEDGER, LedgerOption, OutputOption, SigningKeyOption, TrustOption
 from countermark.cli.output import finish
 from countermark.cli.report import Report
 
 if TYPE_CHECKING:
-    from countermark.actions.gate import Decided
+    from countermark.actions.decisions import RecordedDecision
+    from countermark.actions.gate import Asked, Decided
 
 SubjectArgument = Annotated[list[str], typer.Argument(metavar="DIGEST...", help="Images: KIND:sha256:HEX64, or sha256:HEX64.")]
 PolicyOption = Annotated[Path | None, typer.Option("--policy", metavar="FILE", help="The release policy.", show_default=False)]
@@ -30,12 +31,25 @@ def gate(
     profile_map: ProfileMapOption = None,
     mode: Annotated[str, typer.Option(help="enforce, or warn: tell a DENY and exit 0.")] = "enforce",
     effective_time: TimeOption = None,
+    record: Annotated[bool, typer.Option("--record", help="Append the decision, its inputs and its summary to the ledger.")] = False,
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
+    key: SigningKeyOption = None,
     output: OutputOption = [],
 ) -> None:
     """Decide whether an image may be released or served. Reaches no network."""
-    _ask("gate", subjects, policy, require, profile, profile_map, mode, effective_time, ledger, trust, output)
+
+    def act() -> Report:
+        from countermark.actions.decisions import record_decisions
+        from countermark.actions.gate import gate as decide_all
+        from countermark.actions.workspace import Workspace
+
+        workspace = Workspace.at(ledger, trust)
+        decided = decide_all(workspace, _asked(subjects, policy, require, profile, profile_map, mode, effective_time))
+        recorded = record_decisions(workspace, decided.decisions, decided.documents.files, key) if record else []
+        return decision_report(decided, recorded)
+
+    finish("gate", output, act)
 
 
 def explain_image(
@@ -50,11 +64,23 @@ def explain_image(
     output: OutputOption = [],
 ) -> None:
     """Show why an image is allowed or denied, with all evidence that was weighed; exit 0 when the question was answered."""
-    _ask("explain", subjects, policy, require, profile, profile_map, "enforce", effective_time, ledger, trust, output)
+
+    def act() -> Report:
+        from dataclasses import replace
+
+        from countermark.actions.gate import gate as decide_all
+        from countermark.actions.workspace import Workspace
+        from countermark.attestations.codes import ExitCode
+
+        decided = decide_all(
+            Workspace.at(ledger, trust), _asked(subjects, policy, require, profile, profile_map, "enforce", effective_time)
+        )
+        return replace(decision_report(decided, []), exit=ExitCode.YES)
+
+    finish("explain", output, act)
 
 
-def _ask(
-    command: str,
+def _asked(
     subjects: list[str],
     policy: Path | None,
     require: list[str],
@@ -62,45 +88,42 @@ def _ask(
     profile_map: Path | None,
     mode: str,
     effective_time: str | None,
-    ledger: str,
-    trust: Path | None,
-    output: list[str],
-) -> None:
-    def act() -> Report:
-        from countermark.actions.gate import Asked, mode_of
-        from countermark.actions.gate import gate as decide_all
-        from countermark.actions.workspace import Workspace
-        from countermark.attestations.errors import Location
-        from countermark.attestations.times import Instant
+) -> "Asked":
+    from countermark.actions.gate import Asked, mode_of
+    from countermark.attestations.errors import Location
+    from countermark.attestations.times import Instant
 
-        instant = Instant.parse(effective_time, at=Location("--effective-time")) if effective_time else None
-        asked = Asked(tuple(subjects), policy, tuple(require), profile, profile_map, mode_of(mode), instant)
-        return decision_report(decide_all(Workspace.at(ledger, trust), asked), explained=command == "explain")
-
-    finish(command, output, act)
+    instant = Instant.parse(effective_time, at=Location("--effective-time")) if effective_time else None
+    return Asked(tuple(subjects), policy, tuple(require), profile, profile_map, mode_of(mode), instant)
 
 
-def decision_report(decided: "Decided", *, explained: bool) -> Report:
-    """The decisions; `explain` answers with exit 0 whatever the answer is."""
-    from countermark.actions.clock import now
+def decision_report(decided: "Decided", recorded: "list[RecordedDecision]") -> Report:
+    """The decisions, and where they stand in the ledger if they were recorded."""
+    from countermark.actions.decisions import made_now
     from countermark.attestations.codes import ExitCode
     from countermark.contracts.explain_text import explain
 
     decisions = decided.decisions
-    code = ExitCode.YES if explained else ExitCode.first_of(decision.exit for decision in decisions)
-    allowed = all(decision.verdict == "ALLOW" for decision in decisions)
-    made = {"tool": "countermark", "at": str(now().whole_seconds())}
-    head = decisions[0].head
-    text = "\n".join(explain(decision) for decision in decisions).rstrip()
-    policy = {"policy": decided.adhoc.decode()} if decided.adhoc else {}
+    made = made_now()
+    policy = {"policy": decided.documents.files[0].decode()} if decided.documents.adhoc else {}
+    receipts = [receipt for item in recorded for receipt in item.receipts]
+    entries = [{"index": item.index, "payload": str(item.payload), "duplicate": item.duplicate} for item in receipts]
+    text = "\n".join(explain(decision) for decision in decisions)
+    for item in recorded:
+        decision, summary = item.receipts
+        text += f"recorded as entry {decision.index}, its summary as entry {summary.index}\n"
     return Report(
-        exit=code,
+        exit=ExitCode.first_of(decision.exit for decision in decisions),
         evaluated=sum(decision.evaluated for decision in decisions),
         of=sum(len(decision.requirements) for decision in decisions),
-        ledger=head.to_json(),
+        ledger=decisions[0].head.to_json(),
         effective_time=str(decisions[0].effective_time),
-        text=text,
-        verdict="ALLOW" if allowed else "DENY",
+        text=text.rstrip(),
+        verdict="ALLOW" if all(decision.verdict == "ALLOW" for decision in decisions) else "DENY",
         bare=True,
-        extra={"decisions": [{"id": item.id, "core": item.core(), "made": made} for item in decisions], **policy},
+        extra={
+            "decisions": [{"id": item.id, "core": item.core(), "made": made} for item in decisions],
+            **policy,
+            **({"recorded": entries} if entries else {}),
+        },
     )

@@ -1,0 +1,66 @@
+"""`gate --record`: a decision with everything that it takes to make it again, and its summary for those who verify no more than that."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from countermark.actions.appending import sign, submission
+from countermark.actions.clock import now
+from countermark.actions.workspace import Workspace, open_reader, open_writer
+from countermark.attestations.codes import Code
+from countermark.attestations.errors import UsageError
+from countermark.attestations.located import JsonValue
+from countermark.attestations.predicate_types import VERIFICATION_SUMMARY, PredicateName
+from countermark.attestations.statement import Statement, Subject
+from countermark.attestations.times import Instant
+from countermark.attestations.verifier import PolicyTrust, Verifier
+from countermark.contracts.decision import Decision
+from countermark.contracts.summary import verification_summary
+from countermark.ledger.leaf import EntryKind
+from countermark.ledger.submission import DOCUMENT_TYPE, Receipt, Submission
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedDecision:
+    """A decision and its summary in the ledger; the head is that of the ledger after them."""
+
+    decision: Decision
+    receipts: tuple[Receipt, ...]
+    origin: str
+    size: int
+
+
+def made_now() -> dict[str, JsonValue]:
+    """What is outside the promise of a decision: which tool made it, and when."""
+    return {"tool": "countermark", "tool_version": version("countermark"), "at": str(now().whole_seconds())}
+
+
+def record_decisions(
+    workspace: Workspace, decisions: Sequence[Decision], documents: Sequence[bytes], key: str | None
+) -> list[RecordedDecision]:
+    """Append the documents that the decisions were made by, once each, then each decision with its summary, in one transaction.
+
+    `UsageError` for a decision whose effective time was chosen by hand: it would stand in the log as if it had been made then.
+    """
+    for decision in decisions:
+        if "AT_OVERRIDE" in decision.notes:
+            fix = "leave --effective-time away, or do not record"
+            raise UsageError(Code.CLOCK, "a decision for a time of your choice is not recorded", fix=fix)
+    signer = workspace.signer("gate", key)
+    verifier, instant = Verifier(PolicyTrust(workspace.trust())), now()
+    kept = [Submission.sign(EntryKind.POLICY, DOCUMENT_TYPE, data, signer) for data in dict.fromkeys(documents)]
+    made = [statement for decision in decisions for statement in _statements(decision, instant)]
+    signed = [submission(verifier.verify(sign(statement, signer), at=instant)) for statement in made]
+    with open_writer(workspace) as writer:
+        receipts = writer.append([*kept, *signed])[len(kept) :]
+    with open_reader(workspace) as reader:
+        head = reader.head
+    pairs = [tuple(receipts[n : n + 2]) for n in range(0, len(receipts), 2)]
+    return [RecordedDecision(decision, pair, head.origin, head.size) for decision, pair in zip(decisions, pairs, strict=True)]
+
+
+def _statements(decision: Decision, instant: Instant) -> tuple[Statement, Statement]:
+    subject = (Subject.of(decision.subject),)
+    predicate: dict[str, JsonValue] = {"core": decision.core(), "made": made_now()}
+    summary = verification_summary(decision, instant.whole_seconds())
+    return Statement(subject, PredicateName.DECISION.uri, predicate), Statement(subject, VERIFICATION_SUMMARY, summary)
