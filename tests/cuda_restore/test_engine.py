@@ -18,13 +18,13 @@ from countermark.attestations.errors import UsageError
 from countermark.cuda_restore.arena import POISON, BlockTable
 from countermark.cuda_restore.cpu_device import CpuDevice, Deferral
 from countermark.cuda_restore.device import Buffer, Bytes, Device, DriverError, Event, ScatterStatus, StagingMemory, Stream
-from countermark.cuda_restore.engine import refuse, restore
+from countermark.cuda_restore.engine import restore
 from countermark.cuda_restore.events import Aborted, Completed, Failed, HeaderParsed, Ordered, Submitted
 from countermark.cuda_restore.geometry import Geometry
 from countermark.cuda_restore.page_digest import page_digests, page_table
 from countermark.cuda_restore.pool import Bounds, open_ring
 from countermark.cuda_restore.request import Authenticate
-from countermark.cuda_restore.result import RestoreOutcome, RestoreResult
+from countermark.cuda_restore.result import RestoreOutcome, RestoreResult, not_begun, requested
 from countermark.cuda_restore.spans import SpanTable
 from countermark.cuda_restore.staging import FillingSlot, StagingRing, StateError
 from countermark.cuda_restore.timing import Phase, check_timing
@@ -564,11 +564,10 @@ def test_a_header_larger_than_the_first_object_is_recompute(tmp_path: Path, devi
         assert_recompute(ready.restore(), Code.TOO_LARGE, Phase.PLAN, 0)
 
 
-def test_a_request_that_cannot_begin_has_a_whole_trace(snapshot: Snapshot, device: CpuDevice) -> None:
-    with bench(snapshot, device) as ready:
-        result = refuse(ready.request, DriverError("cuMemHostAlloc", 2, "out of memory"))
-        assert_recompute(result, Code.DRIVER_ERROR, Phase.UNATTRIBUTED, None)
-        assert result.to_json()["stream_digest"] == "waived"
+def test_a_request_that_cannot_begin_has_a_whole_trace(snapshot: Snapshot) -> None:
+    result = not_begun(requested(snapshot.loaded, Bounds(), 1), DriverError("cuMemHostAlloc", 2, "out of memory"))
+    assert_recompute(result, Code.DRIVER_ERROR, Phase.LOOKUP, None)
+    assert result.to_json()["stream_digest"] == "waived"
 
 
 def test_the_finding_says_where_and_what_to_do(snapshot: Snapshot, device: CpuDevice) -> None:

@@ -15,7 +15,7 @@ from functools import partial
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.errors import CannotTellError, CountermarkError, InputError, Location, RefusedError
-from countermark.cuda_restore.device import Device, DriverError, Event, Ownership, Violation
+from countermark.cuda_restore.device import DriverError, Event, Ownership, Violation
 from countermark.cuda_restore.events import (
     Aborted,
     Completed,
@@ -28,7 +28,6 @@ from countermark.cuda_restore.events import (
     Planned,
     ReadBack,
     Recompute,
-    Requested,
     Submitted,
     TraceEvent,
     Verified,
@@ -38,7 +37,7 @@ from countermark.cuda_restore.plan import PlacementPlan, plan_placement
 from countermark.cuda_restore.pool import ReaderPool
 from countermark.cuda_restore.reader import reload_manifest
 from countermark.cuda_restore.request import Authenticate, Interference, RestoreRequest
-from countermark.cuda_restore.result import Counters, PageReadBack, RestoreOutcome, RestoreResult
+from countermark.cuda_restore.result import Counters, PageReadBack, RestoreOutcome, RestoreResult, requested
 from countermark.cuda_restore.spans import SpanTable
 from countermark.cuda_restore.staging import Placement, PlacementStats, StagingRing, StateError, begin
 from countermark.cuda_restore.store import Folder
@@ -60,75 +59,54 @@ def restore(
     What the bytes, the document or the driver do wrong is a result `recompute` with that error. When the caller is interrupted, or the
     program is wrong, the exception goes on after the readers stopped and submitted work was waited for; `recorder` then has the trace.
     """
-    return _Restore(request, interference, recorder or Recorder()).run(ring, prerequisite)
-
-
-def refuse(request: RestoreRequest, error: CountermarkError) -> RestoreResult:
-    """The result of a request that could not even begin, as when its slots cannot be allocated."""
-    return _Restore(request, None, Recorder()).refuse(error)
+    return _Restore(request, ring, prerequisite, interference, recorder or Recorder()).run()
 
 
 class _Restore:
     """The state of one run; the phase of the stopwatch and the object at hand are also where a failure happened."""
 
-    def __init__(self, request: RestoreRequest, interference: Interference | None, recorder: Recorder) -> None:
-        self._request, self._interference, self._recorder = request, interference, recorder
+    def __init__(
+        self, request: RestoreRequest, ring: StagingRing, prerequisite: Event, interference: Interference | None, recorder: Recorder
+    ) -> None:
+        self._request, self._ring, self._prerequisite = request, ring, prerequisite
+        self._interference, self._recorder = interference, recorder
         self._manifest = request.loaded.manifest
+        self._readers = _readers(request, ring)
+        self._batch = self._readers if request.authenticate is Authenticate.BATCH else 1
         self._object: int | None = None
         self._source_bytes = self._slabs = self._launches = self._placed_bytes = self._device_error = 0
         self._read_ns = self._hash_ns = 0
         self._watch = Stopwatch()
 
-    def run(self, ring: StagingRing, prerequisite: Event) -> RestoreResult:
-        readers = _readers(self._request, ring)
-        self._begin(readers)
+    def run(self) -> RestoreResult:
+        self._record(requested(self._request.loaded, self._request.bounds, self._batch))
+        if self._interference:
+            self._record(FaultInjected(self._interference.fault))
         try:
-            read_back = self._attempt(ring, prerequisite, readers)
+            read_back = self._attempt()
             self._recorder.end(Verified())
             return self._result(RestoreOutcome.VERIFIED, read_back=read_back)
         except (InputError, RefusedError, CannotTellError) as error:
-            return self._recompute(error)
+            self._fail(str(error.code))
+            return self._result(RestoreOutcome.RECOMPUTE, error=error)
         except BaseException as error:
             self._fail(type(error).__name__)
             raise
 
-    def refuse(self, error: CountermarkError) -> RestoreResult:
-        self._begin(self._request.bounds.readers)
-        return self._recompute(error)
-
-    def _begin(self, readers: int) -> None:
-        request = self._request
-        batch = readers if request.authenticate is Authenticate.BATCH else 1
-        bounds, manifest = request.bounds, self._manifest
-        self._record(
-            Requested(
-                manifest.identity.rank,
-                request.loaded.digest,
-                len(manifest.objects),
-                manifest.encoded_bytes,
-                bounds.readers,
-                bounds.retained_bytes,
-                batch,
-            )
-        )
-        if self._interference:
-            self._record(FaultInjected(self._interference.fault))
-
-    def _attempt(self, ring: StagingRing, prerequisite: Event, readers: int) -> PageReadBack | None:
+    def _attempt(self) -> PageReadBack | None:
         self._reread()
         with Folder.at(self._request.chunks) as chunks:
             self._watch.switch(Phase.READER_WAIT)
-            with ReaderPool(chunks, self._manifest.objects, ring, readers, self._recorder) as pool:
+            with ReaderPool(chunks, self._manifest.objects, self._ring, self._readers, self._recorder) as pool:
                 try:
                     plan = self._plan(pool)
-                    batch = readers if self._request.authenticate is Authenticate.BATCH else 1
-                    with self._placement(ring, prerequisite) as placement:
-                        self._submit_all(pool, plan, placement, batch)
+                    with self._placement() as placement:
+                        self._submit_all(pool, plan, placement)
                         stats = self._finish(placement)
                 finally:
                     self._read_ns, self._hash_ns = pool.read_ns, pool.hash_ns
         self._check(plan, stats)
-        return self._read_back(ring.device)
+        return self._read_back()
 
     def _reread(self) -> None:
         self._watch.switch(Phase.LOOKUP)
@@ -155,11 +133,11 @@ class _Restore:
         return plan
 
     @contextmanager
-    def _placement(self, ring: StagingRing, prerequisite: Event) -> Iterator[Placement]:
+    def _placement(self) -> Iterator[Placement]:
         """A placement that is aborted when anything goes wrong in it: submitted work is waited for before anybody frees memory."""
         self._object = None
         self._watch.switch(Phase.PREREQUISITE_WAIT)
-        with begin(ring, self._request.destination, prerequisite=prerequisite) as placement:
+        with begin(self._ring, self._request.destination, prerequisite=self._prerequisite) as placement:
             self._record(Ordered())
             try:
                 yield placement
@@ -177,10 +155,10 @@ class _Restore:
             return
         self._record(Aborted())
 
-    def _submit_all(self, pool: ReaderPool, plan: PlacementPlan, placement: Placement, batch: int) -> None:
+    def _submit_all(self, pool: ReaderPool, plan: PlacementPlan, placement: Placement) -> None:
         count = len(self._manifest.objects)
-        for first in range(0, count, batch):
-            members = range(first, min(first + batch, count))
+        for first in range(0, count, self._batch):
+            members = range(first, min(first + self._batch, count))
             for index in members:
                 self._await(pool, index)
             self._watch.switch(Phase.COPY_SUBMIT)
@@ -226,8 +204,8 @@ class _Restore:
             message = f"(source bytes, slabs, launches, placed bytes, rejected rows) are {got}, planned were {wanted}"
             raise RefusedError(Code.RECOMPUTE, message, fix="recompute the prefix")
 
-    def _read_back(self, device: Device) -> PageReadBack | None:
-        pages = self._request.read_back
+    def _read_back(self) -> PageReadBack | None:
+        device, pages = self._ring.device, self._request.read_back
         if pages is None:
             return None
         self._watch.switch(Phase.READBACK)
@@ -238,10 +216,6 @@ class _Restore:
             digests = device.page_digests(self._request.destination, pages, key, stream)
         self._record(ReadBack(len(pages)))
         return PageReadBack(key, digests)
-
-    def _recompute(self, error: CountermarkError) -> RestoreResult:
-        self._fail(str(error.code))
-        return self._result(RestoreOutcome.RECOMPUTE, error=error)
 
     def _fail(self, cause: str) -> None:
         self._record(Failed(self._watch.phase, self._object, cause))

@@ -1,6 +1,5 @@
 """What a restore on one rank came to: verified, or recompute and why."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -9,9 +8,11 @@ from countermark.attestations.digests import Digest
 from countermark.attestations.errors import CountermarkError, RefusedError
 from countermark.attestations.findings import Finding
 from countermark.attestations.located import JsonValue
-from countermark.cuda_restore.events import Failed, FaultInjected
+from countermark.cuda_restore.events import Failed, FaultInjected, Recompute, Requested
 from countermark.cuda_restore.page_digest import DigestKey, Digests
-from countermark.cuda_restore.timing import Timing
+from countermark.cuda_restore.pool import Bounds
+from countermark.cuda_restore.reader import LoadedManifest
+from countermark.cuda_restore.timing import Phase, Stopwatch, Timing
 from countermark.cuda_restore.trace import Trace
 from countermark.cuda_restore.trace_rules import high_water
 
@@ -127,7 +128,7 @@ class RestoreResult:
             "image": str(image) if image else None,
             "manifest": str(self.manifest),
             "structural": str(self.structural),
-            "bytes": self.counters.source_bytes,
+            "bytes": self.counters.source_bytes if self.outcome is RestoreOutcome.VERIFIED else 0,
             "objects": self.objects,
             **self._stream_digest(stream_digest, waiver),
             "readers_max": marks.readers,
@@ -142,7 +143,28 @@ class RestoreResult:
         return {"stream_digest": str(known), **({"waiver": waiver} if waiver else {})}
 
 
-def worst(outcomes: Sequence[RestoreOutcome]) -> RestoreOutcome:
-    """Verified when every outcome is and there is one; there is no partial success."""
-    verified = bool(outcomes) and all(outcome is RestoreOutcome.VERIFIED for outcome in outcomes)
-    return RestoreOutcome.VERIFIED if verified else RestoreOutcome.RECOMPUTE
+def requested(loaded: LoadedManifest, bounds: Bounds, batch: int) -> Requested:
+    """The first event of the restore of a manifest that was looked up."""
+    found = loaded.manifest
+    return Requested(
+        found.identity.rank, loaded.digest, len(found.objects), found.encoded_bytes, bounds.readers, bounds.retained_bytes, batch
+    )
+
+
+def not_begun(first: Requested, error: CountermarkError, *, index: int | None = None) -> RestoreResult:
+    """The result of a restore that failed before it could begin: at look-up, or while memory was allocated for it.
+
+    `first` is the request as far as it is known; `index` is the object that could not be used, if it was one.
+    """
+    events = (first, Failed(Phase.LOOKUP, index, str(error.code)), Recompute())
+    return RestoreResult(
+        outcome=RestoreOutcome.RECOMPUTE,
+        rank=first.rank,
+        manifest=first.manifest,
+        placed_bytes=0,
+        objects=first.objects,
+        counters=Counters(),
+        timing=Stopwatch().stop(readers_read_ns=0, readers_hash_ns=0),
+        trace=Trace(events),
+        error=error,
+    )
