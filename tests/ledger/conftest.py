@@ -1,7 +1,6 @@
 """Small ledgers, made once and copied for each test that changes them."""
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,18 +9,17 @@ from ledger_box import Box, make_box, raw, varied
 from countermark.attestations.codes import Code
 
 
-@pytest.fixture
-def new_box(tmp_path: Path) -> Callable[[str], Box]:
-    """Makes a ledger that holds its genesis alone."""
-    return lambda name: make_box(tmp_path / name)
-
-
-@pytest.fixture
-def small(new_box: Callable[[str], Box]) -> Box:
-    """A ledger with one entry of each sort."""
-    box = new_box("small")
+@pytest.fixture(scope="session")
+def _small(tmp_path_factory: pytest.TempPathFactory) -> Box:
+    box = make_box(tmp_path_factory.mktemp("small"))
     box.append(*varied(box))
     return box
+
+
+@pytest.fixture
+def small(_small: Box, tmp_path: Path) -> Box:
+    """A copy of a ledger with one entry of each sort."""
+    return _small.copy(tmp_path / "small")
 
 
 @pytest.fixture(scope="session")

@@ -30,8 +30,8 @@ START_MS = 1_796_000_000_000
 class Clock:
     """A clock that the test moves; milliseconds since 1970 UTC."""
 
-    def __init__(self) -> None:
-        self.now = START_MS
+    def __init__(self, now: int = START_MS) -> None:
+        self.now = now
 
     def __call__(self) -> int:
         self.now += 1
@@ -88,7 +88,7 @@ class Box:
 
     def copy(self, folder: Path) -> "Box":
         shutil.copytree(self.folder, folder, dirs_exist_ok=True)
-        return replace(self, folder=folder)
+        return replace(self, folder=folder, clock=Clock(self.clock.now))
 
     def statement(
         self, predicate_type: str, predicate: object, *, name: str = "thing", subject: dict[str, object] | None = None

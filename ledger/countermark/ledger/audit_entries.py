@@ -213,7 +213,7 @@ def _holds(key: PublicKey, signed: bytes, signature: bytes, algorithm: int) -> b
 
 def check_payloads(ledger: Snapshot, findings: Findings, bundles: set[bytes]) -> None:
     """No payload lies in the ledger that no entry names."""
-    orphans = ledger.rows("SELECT sha256 FROM payload WHERE sha256 NOT IN (SELECT payload_sha256 FROM entry)")
+    orphans = ledger.rows("SELECT p.sha256 FROM payload AS p WHERE NOT EXISTS (SELECT 1 FROM entry AS e WHERE e.payload_sha256 = p.sha256)")
     for (digest,) in orphans:
         if digest not in bundles:
             name = digest.hex() if isinstance(digest, bytes) else repr(digest)

@@ -22,7 +22,7 @@ class Snapshot:
     def begin(self) -> None:
         """Fix the view, which lasts until `close`."""
         self.rows("BEGIN")
-        self.rows("SELECT 1 FROM head")
+        self.rows("SELECT 1 FROM sqlite_master LIMIT 1")
 
     def close(self) -> None:
         """End the view and close the file."""
