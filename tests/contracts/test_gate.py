@@ -63,7 +63,16 @@ def test_a_violated_contract_denies_with_file_and_line() -> None:
     assert result.code is Code.CONTRACT_VIOLATED
     assert "profiles/a.yaml:4 /source/commit pins.agree" in result.observed
     assert result.fix.startswith("set /source/commit to the pinned commit")
-    assert [item.why for item in result.evidence] == ["a later verdict counts", None]
+    assert [(item.index, item.used) for item in result.evidence] == [(2, True)]
+
+
+def test_a_later_verdict_that_does_not_count_is_told() -> None:
+    ledger = image_built_from()
+    ledger.verdict()
+    ledger.verdict("fail", by="mallory")
+    (result,) = asked(ledger).requirements
+    assert [(item.index, item.used) for item in result.evidence] == [(0, True), (1, True), (2, False)]
+    assert result.evidence[2].why == "mallory may not make it as builder or qualifier [SIGNER_UNTRUSTED]"
 
 
 def test_the_verdict_with_the_highest_index_counts() -> None:

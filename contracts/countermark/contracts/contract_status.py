@@ -25,13 +25,10 @@ def judge_contract(requirement: ContractRequirement, names: Names, evidence: Evi
     """The answer to a contract requirement about one image."""
     verdicts = [entry for entry in evidence.of_type(PredicateName.CONTRACT_VERDICT) if _contract(entry)[0] == requirement.contract]
     recent = [entry for entry in verdicts if _contract(entry)[1] >= (requirement.min_version or 0)]
-    counting = {_place(entry): entry for entry in recent if _counts(entry, evidence)}
-    if not counting:
+    last, later = _last(recent, evidence)
+    if last is None:
         return _none_counts(requirement, verdicts, recent)
-    last = counting.pop(max(counting))
-    others = tuple(Considered(entry, "a later verdict counts") for entry in counting.values())
-    ignored = tuple(Considered(entry, _why_ignored(entry, evidence)) for entry in recent if not _counts(entry, evidence))
-    considered = (Considered(last), *others, *ignored)
+    considered = (Considered(last), *(Considered(entry, _why_ignored(entry, evidence)) for entry in later))
     if last.outcome is not Outcome.PASS:
         return _not_passed(last, considered)
     return _bound(last, names, evidence, considered)
@@ -54,6 +51,19 @@ def _contract(entry: Entry) -> tuple[str, int]:
     fields = contract if isinstance(contract, dict) else {}
     name, version = fields.get("id"), fields.get("version")
     return name if isinstance(name, str) else "", version if isinstance(version, int) else 0
+
+
+def _last(verdicts: list[Entry], evidence: Evidence) -> tuple[Entry | None, list[Entry]]:
+    """The verdict that counts, and those after it that do not. Older ones are not looked at, for a contract may have very many."""
+    best, ignored = None, list[Entry]()
+    for entry in sorted(verdicts, key=lambda entry: entry.last, reverse=True):
+        if best and _place(best) >= entry.last:
+            break
+        if not _counts(entry, evidence):
+            ignored.append(entry)
+        elif best is None or _place(entry) > _place(best):
+            best = entry
+    return best, ignored
 
 
 def _place(entry: Entry) -> int:

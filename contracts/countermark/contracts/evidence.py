@@ -108,7 +108,8 @@ class Evidence:
         grouped: dict[Digest, list[Record]] = {}
         for place in sorted(once):
             grouped.setdefault(once[place].payload, []).append(once[place])
-        entries = [_joined(group, trust) for group in grouped.values()]
+        apart = {role: _conflicted(trust, role) for role in trust.roles}
+        entries = [_joined(group, trust, apart) for group in grouped.values()]
         return cls(tuple(sorted(entries, key=lambda entry: entry.index)), trust)
 
     def of_type(self, name: PredicateName) -> tuple[Entry, ...]:
@@ -178,12 +179,12 @@ class Evidence:
         return {str(entry.payload): entry for entry in self.entries}
 
 
-def _joined(group: list[Record], trust: TrustPolicy) -> Entry:
+def _joined(group: list[Record], trust: TrustPolicy, apart: dict[str, set[str]]) -> Entry:
     first = group[0]
     good = {signer for record in group if record.code in _GOOD_SIGNATURE for signer in record.signers}
     roles = {role for record in group if record.code is Code.OK for role in record.roles}
     roles |= {role.name for role in trust.makers(first.statement.predicate_type)}
-    held = frozenset(role for role in roles if role in trust.roles and trust.roles[role].met_by(good - _conflicted(trust, role)))
+    held = frozenset(role for role in roles if role in trust.roles and trust.roles[role].met_by(good - apart[role]))
     signers = {signer for record in group if record.code not in _BAD_SIGNATURE for signer in record.signers}
     heard = any(signer in role.members for role in trust.roles.values() for signer in signers)
     code = Code.OK if held else next((record.code for record in group if record.code is not Code.OK), Code.SIGNER_UNTRUSTED)

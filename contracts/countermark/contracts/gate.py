@@ -23,6 +23,7 @@ from countermark.contracts.policy import ReleasePolicy
 from countermark.contracts.profile import Profile
 from countermark.contracts.receipt import Receipt
 from countermark.contracts.rejection import Rejection
+from countermark.contracts.relevance import relevant
 from countermark.contracts.requirement import CapabilityRequirement, ContractRequirement, NotApplicable, Requirement
 from countermark.contracts.status import judge_capability
 
@@ -53,7 +54,7 @@ class Question:
 
 def decide(question: Question) -> Decision:
     """The decision: pure, total, and the same for the same question, in whatever order its records come."""
-    evidence = Evidence.of(question.records, question.trust)
+    evidence = Evidence.of(relevant(question.records, question.subject), question.trust)
     names = Names.of(question.subject, evidence, question.policy.platform)
     now = question.effective_time.whole_seconds()
     barrier = _barrier(question, names, evidence)
