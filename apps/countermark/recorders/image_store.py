@@ -95,7 +95,7 @@ class TarStore:
             try:
                 self._read(gzip.GzipFile(fileobj=file) if packed else file, lambda: progress(file.tell(), total_bytes))
             except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, ValueError, OverflowError, RecursionError) as error:
-                raise self._error(Code.UNREADABLE, f"damaged or cut off: {error}", "make the archive again") from None
+                raise self._error(Code.UNREADABLE, f"not a whole tar archive: {error}", "make the archive again") from None
 
     def member(self, path: str) -> Member | None:
         """The regular file at `path`."""
