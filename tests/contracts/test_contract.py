@@ -92,7 +92,7 @@ def test_mistakes_come_before_the_lack_of_invariants() -> None:
     ("old", "new", "found"),
     [
         ("check: pins.agree", "check: pins.agre", "22 UNKNOWN_NAME"),
-        ("check: pins.full-length", "check: config.keys-complete", "23 UNKNOWN_NAME"),
+        ("check: pins.full-length", "check: config.keys-completed", "23 UNKNOWN_NAME"),
         ("check: pins.agree", "check: pins.agree, with: {prefx: 1}", "22 SCHEMA_INVALID"),
         ("id: whole", "id: agree", "23 DUPLICATE_KEY"),
         ("is: engine.source_sha256", "is: engine.source_sha265", "16 UNKNOWN_NAME"),
@@ -100,8 +100,8 @@ def test_mistakes_come_before_the_lack_of_invariants() -> None:
         ("binds_image: [engine]", "binds_image: [geometry]", "13 SCHEMA_INVALID"),
         ("file: builder/pins.json, json: /engine/commit", "file: ../pins.json, json: /engine/commit", "15 SCHEMA_INVALID"),
         ("file: builder/pins.json, json: /engine/commit", "file: /etc/pins.json, json: /engine/commit", "15 SCHEMA_INVALID"),
-        ("json: /geometry/tokens", "toml: /geometry/tokens", "17 UNSUPPORTED"),
-        ("markdown: all-digests", "markdown: claims", "20 UNSUPPORTED"),
+        ("json: /geometry/tokens", 'text: "no group"', "17 UNSUPPORTED"),
+        ("markdown: all-digests", "markdown: claims", "20 SCHEMA_INVALID"),
         ("markdown: all-digests, is: any-known", "markdown: all-digests, is: geometry.tokens", "20 SCHEMA_INVALID"),
         ("is: geometry.tokens", "is: geometry.tokens, type: commit", "17 SCHEMA_INVALID"),
         (

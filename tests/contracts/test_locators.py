@@ -10,7 +10,7 @@ from countermark.attestations.located import JsonValue
 from countermark.attestations.schema import schema_text
 from countermark.contracts.locators.base import Absent, Found
 from countermark.contracts.locators.markdown import Markdown
-from countermark.contracts.locators.registry import LOCATORS, NOT_BUILT, locator_for
+from countermark.contracts.locators.registry import LOCATORS, locator_for
 from countermark.contracts.locators.structured import JsonPointers, YamlPointers
 
 from .small_repository import COMMIT, SOURCE_SHA256
@@ -138,13 +138,13 @@ def test_prose_that_is_not_utf_8_is_refused_with_its_line() -> None:
     assert (caught.value.code, caught.value.at) == (Code.UNREADABLE, Location("f.md", 2))
 
 
-@pytest.mark.parametrize(("name", "argument"), [*((name, "/x") for name in NOT_BUILT), ("markdown", "commands"), ("markdown", "claims")])
-def test_what_is_not_built_is_an_error_and_never_a_pass(name: str, argument: str) -> None:
-    with pytest.raises(InputError, match="not built in this version") as caught:
-        locator_for(name, argument, Location("c.yaml", 3))
+@pytest.mark.parametrize("argument", ["no group", "(two) (groups)", "(", "(?P<open>"])
+def test_a_regular_expression_has_one_group(argument: str) -> None:
+    with pytest.raises(InputError, match="text: ") as caught:
+        locator_for("text", argument, Location("c.yaml", 3))
     assert (caught.value.exit, caught.value.code, caught.value.at) == (ExitCode.INVALID, Code.UNSUPPORTED, Location("c.yaml", 3))
 
 
 def test_the_registry_and_the_schema_know_the_same_locators() -> None:
     place = json.loads(schema_text("Contract"))["$defs"]["place"]
-    assert {name for branch in place["oneOf"] for name in branch["required"]} == {*LOCATORS, *NOT_BUILT}
+    assert {name for branch in place["oneOf"] for name in branch["required"]} == set(LOCATORS)

@@ -13,7 +13,7 @@ from countermark.attestations.located import pointer_join
 from countermark.contracts.checkers.base import Checker, Parameters
 from countermark.contracts.checkers.registry import checker_for, parameter_problems
 from countermark.contracts.locators.base import Reading
-from countermark.contracts.locators.registry import LOCATORS, NOT_BUILT, locator_for
+from countermark.contracts.locators.registry import LOCATORS, locator_for
 from countermark.contracts.pins import Pin, ValueType
 from countermark.contracts.terms import ANY_KNOWN, Place, Profile, Terms
 
@@ -120,7 +120,7 @@ class _Reader:
 
     def _place(self, fields: Mapping[str, Any], pointer: str) -> Place | None:
         self._check_path(fields["file"], f"{pointer}/file")
-        name = next(name for name in (*LOCATORS, *NOT_BUILT) if name in fields)
+        name = next(name for name in LOCATORS if name in fields)
         kind = ValueType(fields["type"]) if "type" in fields else None
         try:
             locator = locator_for(name, fields[name], self._document.at(f"{pointer}/{name}"))
@@ -128,7 +128,10 @@ class _Reader:
             self.mistakes.append(error)
             return None
         place = Place(fields["file"], locator, fields[name], self._document.at(pointer), fields.get("is"), kind, fields.get("unit"))
-        if place.target not in (None, ANY_KNOWN):
+        if place.target and name == "markdown" and place.argument != "all-digests":
+            message = f"markdown: {place.argument} finds no value of a pin"
+            self._mistake(Code.SCHEMA_INVALID, message, f"{pointer}/markdown", "make it a fact, or write `markdown: all-digests`")
+        elif place.target not in (None, ANY_KNOWN):
             self._check_target(place, pointer)
         return place
 

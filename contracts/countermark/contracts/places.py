@@ -3,6 +3,7 @@
 A file that cannot be read costs the places in it and no others; each file is read and parsed once.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -44,7 +45,7 @@ class Resolver:
     """Looks places up in one tree."""
 
     def __init__(self, tree: Tree) -> None:
-        self._tree = tree
+        self.tree = tree
         self._parsed: dict[tuple[str, str], Parsed | InputError] = {}
 
     def resolve(self, places: Iterable[Place]) -> Resolution:
@@ -60,7 +61,7 @@ class Resolver:
 
     def _look_up(self, place: Place) -> Iterator[Occurrence | Gap]:
         try:
-            paths = self._tree.glob(place.file)
+            paths = self.tree.glob(place.file)
         except InputError as error:
             yield Gap(place, finding_of(error))
             return
@@ -70,26 +71,34 @@ class Resolver:
             yield from self._look_into(path, place)
 
     def _look_into(self, path: str, place: Place) -> Iterator[Occurrence | Gap]:
-        parsed = self._parse(path, place.locator)
-        if isinstance(parsed, InputError):
-            yield Gap(place, finding_of(parsed))
+        try:
+            values = self.parsed(path, place.locator).find(place.argument)
+        except InputError as error:
+            yield Gap(place, finding_of(error))
             return
-        for found in parsed.find(place.argument):
+        for found in values:
             match found:
                 case Found(value, at):
                     yield Occurrence(place, value, at)
                 case Absent(at):
                     yield Gap(place, _no_value(place, at))
 
-    def _parse(self, path: str, locator: Locator) -> Parsed | InputError:
-        """A file that cannot be parsed is remembered as its error, which each of its places then reports."""
+    def parsed(self, path: str, locator: Locator) -> Parsed:
+        """A file as a locator reads it; it is read once, and one that cannot be read is the same `InputError` each time."""
         key = (path, locator.name)
         if key not in self._parsed:
             try:
-                self._parsed[key] = locator.parse(self._tree.read(path), path)
+                self._parsed[key] = locator.parse(self.tree.read(path), path, self._beside(path, locator))
             except InputError as error:
                 self._parsed[key] = error
-        return self._parsed[key]
+        parsed = self._parsed[key]
+        if isinstance(parsed, InputError):
+            raise parsed
+        return parsed
+
+    def _beside(self, path: str, locator: Locator) -> dict[str, bytes]:
+        there = (name for companion in locator.companions(path) for name in self.tree.glob(companion))
+        return {name: self.tree.read(name) for name in itertools.islice(there, 1)}
 
 
 def finding_of(error: InputError) -> Finding:

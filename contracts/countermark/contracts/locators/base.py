@@ -5,12 +5,13 @@ and the file does not have, where that is missing; so that nothing asked for is 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Protocol
 
-from countermark.attestations.errors import Location
+from countermark.attestations.codes import Code
+from countermark.attestations.errors import InputError, Location
 from countermark.attestations.located import JsonValue
 
 
@@ -41,8 +42,11 @@ class Parsed(Protocol):
     """A file that was parsed, ready to be asked."""
 
     def find(self, argument: str) -> Sequence[Found | Absent]:
-        """What stands where `argument` points, in the order of the file; never empty."""
+        """What stands where `argument` points, in the order of the file; never empty. `InputError` for a value that cannot be known."""
         ...
+
+
+NOTHING_BESIDE: Mapping[str, bytes] = {}
 
 
 class Locator(ABC):
@@ -56,6 +60,22 @@ class Locator(ABC):
         del argument
         return None
 
+    def companions(self, path: str) -> Sequence[str]:
+        """Files that have a say in what the file at `path` means, where they are there; the first that is there is read."""
+        del path
+        return ()
+
     @abstractmethod
-    def parse(self, data: bytes, path: str) -> Parsed:
-        """Parse a file; `InputError` with the line for one that is not what it should be."""
+    def parse(self, data: bytes, path: str, beside: Mapping[str, bytes] = NOTHING_BESIDE) -> Parsed:
+        """Parse a file; `InputError` with the line for one that is not what it should be. `beside` holds its companions."""
+
+
+def decoded(data: bytes, path: str) -> str:
+    """The text of a file; `InputError` (UNREADABLE) with the line of the first byte that is not UTF-8."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            Code.UNREADABLE, f"byte {error.start} is not UTF-8", at=Location(path, line), fix="save the file as UTF-8"
+        ) from None

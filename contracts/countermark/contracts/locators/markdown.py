@@ -1,18 +1,19 @@
-"""Facts in Markdown: the digests that a document quotes.
+"""Facts in Markdown: the digests that a document quotes, the commands that it shows, and the claims that it marks.
 
 `all-digests` takes every word that is, or was once, a digest: 40 or 64 hex digits; a word of 32 characters or more that is nearly all hex
 digits, as a slip of the pen leaves it; and a shorter word that looks like an abbreviated or broken one. That has 7 or more lower-case
 hex digits, a letter and a digit among them, and with fewer than 16 it stands free: the parts of a UUID, of a version or of a file's
-name do not.
+name do not. `commands` takes each command of a fenced block that names a shell as its language; in a block that shows prompts, what has
+none is output. `claims` takes the text of each HTML comment that begins with `claim:`.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from countermark.attestations.codes import Code
-from countermark.attestations.errors import InputError, Location
-from countermark.contracts.locators.base import Absent, Found, Locator, Reading
+from countermark.attestations.errors import Location
+from countermark.contracts.locators.base import NOTHING_BESIDE, Absent, Found, Locator, Reading, decoded
+from countermark.contracts.locators.words import Command, split
 
 _WORD = re.compile(r"[0-9A-Za-z]{7,}")
 _HEX = re.compile(r"[0-9A-Fa-f]")
@@ -21,6 +22,10 @@ _JOINS_BEFORE = "-_.+~#\\"
 _JOINED_AFTER = re.compile(r"[-_+~]|\.\w")
 _LONG = 16
 _WHOLE = 32
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^\s`{]*)[^`]*$")
+_SHELLS = frozenset({"bash", "sh", "shell", "zsh", "console", "shell-session", "sh-session"})
+_PROMPT = re.compile(r"[ \t]*[$%] ")
+_CLAIM = re.compile(r"<!--\s*claim:\s*(.*?)\s*-->", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +36,61 @@ class Page:
     path: str
 
     def find(self, argument: str) -> Sequence[Found | Absent]:
-        """The digests of the page in reading order."""
-        del argument  # all-digests is the only one that `unsupported` lets through
-        return tuple(self._digests()) or (Absent(Location(self.path)),)
+        """The facts of the kind that is asked for, in reading order."""
+        readers = {"all-digests": self._digests, "commands": self._commands, "claims": self._claims}
+        return tuple(readers[argument]()) or (Absent(Location(self.path)),)
+
+    def commands(self) -> Iterator[Command]:
+        """The commands of the fenced blocks; `InputError` with the place of a quote that is not closed."""
+        for first, block in self._fenced():
+            yield from split(block, self.path, first)
 
     def _digests(self) -> Iterator[Found]:
         for number, line in enumerate(self.text.split("\n"), start=1):
             for word in _WORD.finditer(line):
                 if _is_digest(word):
                     yield Found(word.group(), Location(self.path, number, word.start() + 1))
+
+    def _commands(self) -> Iterator[Found]:
+        for command in self.commands():
+            first = command.words[0]
+            yield Found(" ".join(word.shown for word in command.words), Location(self.path, first.line, first.column))
+
+    def _claims(self) -> Iterator[Found]:
+        for claim in _CLAIM.finditer(self.text):
+            start = claim.start(1)
+            line = self.text.count("\n", 0, start) + 1
+            yield Found(" ".join(claim[1].split()), Location(self.path, line, start - self.text.rfind("\n", 0, start)))
+
+    def _fenced(self) -> Iterator[tuple[int, str]]:
+        """Each fenced block of shell commands with the number of its first line."""
+        lines = [line.rstrip("\r") for line in self.text.split("\n")]
+        number = 0
+        while number < len(lines):
+            opening = _FENCE.match(lines[number])
+            number += 1
+            if opening:
+                end = next((index for index in range(number, len(lines)) if _closes(lines[index], opening[1])), len(lines))
+                if opening[2].lower() in _SHELLS:
+                    yield number + 1, "\n".join(_without_output(lines[number:end]))
+                number = end + 1
+
+
+def _closes(line: str, fence: str) -> bool:
+    closing = line.strip()
+    return len(closing) >= len(fence) and set(closing) == {fence[0]} and not line.startswith("    ")
+
+
+def _without_output(lines: Sequence[str]) -> list[str]:
+    """The lines with prompts and output blanked, so that what is left stays where it is."""
+    if not any(map(_PROMPT.match, lines)):
+        return list(lines)
+    shown: list[str] = []
+    for line in lines:
+        prompt = _PROMPT.match(line)
+        goes_on = bool(shown) and shown[-1].endswith("\\")
+        shown.append(" " * prompt.end() + line[prompt.end() :] if prompt else line if goes_on else "")
+    return shown
 
 
 def _is_digest(word: re.Match[str]) -> bool:
@@ -60,16 +111,7 @@ class Markdown(Locator):
     name = "markdown"
     reading = Reading.PROSE
 
-    def unsupported(self, argument: str) -> str | None:
-        """Only digests are read; commands and claims are not."""
-        return None if argument == "all-digests" else f"markdown: {argument} is not built in this version"
-
-    def parse(self, data: bytes, path: str) -> Page:
+    def parse(self, data: bytes, path: str, beside: Mapping[str, bytes] = NOTHING_BESIDE) -> Page:
         """Any UTF-8 text is Markdown."""
-        try:
-            return Page(data.decode("utf-8"), path)
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            raise InputError(
-                Code.UNREADABLE, f"byte {error.start} is not UTF-8", at=Location(path, line), fix="save the file as UTF-8"
-            ) from None
+        del beside
+        return Page(decoded(data, path), path)

@@ -5,18 +5,38 @@ from collections.abc import Mapping
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError, Location
 from countermark.contracts.locators.base import Locator
+from countermark.contracts.locators.compose import ComposeArguments, ComposePointers
+from countermark.contracts.locators.dockerfile import Dockerfile
+from countermark.contracts.locators.env import EnvFile
 from countermark.contracts.locators.markdown import Markdown
+from countermark.contracts.locators.shell import Arguments
 from countermark.contracts.locators.structured import JsonPointers, YamlPointers
+from countermark.contracts.locators.sums import Sums
+from countermark.contracts.locators.text import Text
+from countermark.contracts.locators.toml import TomlPointers
 
-LOCATORS: Mapping[str, Locator] = {locator.name: locator for locator in (JsonPointers(), YamlPointers(), Markdown())}
-NOT_BUILT = ("toml", "env", "args", "compose", "compose-args", "dockerfile", "sums", "text")
-"""Locators that the schema knows and this version cannot follow. A place with one of them is an error, never a pass."""
+LOCATORS: Mapping[str, Locator] = {
+    locator.name: locator
+    for locator in (
+        JsonPointers(),
+        YamlPointers(),
+        TomlPointers(),
+        EnvFile(),
+        Arguments(),
+        ComposePointers(),
+        ComposeArguments(),
+        Dockerfile(),
+        Markdown(),
+        Sums(),
+        Text(),
+    )
+}
 
 
 def locator_for(name: str, argument: str, at: Location) -> Locator:
-    """The locator of a place; `InputError` (UNSUPPORTED) for one that this version cannot follow."""
-    locator = LOCATORS.get(name)
-    reason = locator.unsupported(argument) if locator else f"locator {name!r} is not built in this version"
-    if locator is None or reason:
-        raise InputError(Code.UNSUPPORTED, reason or "", at=at, fix=f"use one of {', '.join(LOCATORS)}, or a newer version of countermark")
+    """The locator of a place; `InputError` (UNSUPPORTED) for an argument that it cannot follow."""
+    locator = LOCATORS[name]
+    reason = locator.unsupported(argument)
+    if reason:
+        raise InputError(Code.UNSUPPORTED, reason, at=at, fix=f"write what `{name}` can follow")
     return locator

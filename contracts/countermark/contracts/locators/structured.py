@@ -4,12 +4,13 @@ Each element that `*` stands for must have what the rest of the pointer names; o
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from countermark.attestations import jsontext, yamltext
+from countermark.attestations.errors import Location
 from countermark.attestations.located import JsonValue, Located, pointer_join, pointer_parts
-from countermark.contracts.locators.base import Absent, Found, Locator, Reading
+from countermark.contracts.locators.base import NOTHING_BESIDE, Absent, Found, Locator, Reading
 
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}", re.ASCII)
 
@@ -19,6 +20,10 @@ class Document:
     """A structured text and the place of each of its values."""
 
     located: Located
+
+    def at(self, pointer: str) -> Location:
+        """Where `pointer` stands, or its nearest parent."""
+        return self.located.at(pointer)
 
     def find(self, argument: str) -> Sequence[Found | Absent]:
         """The values that the pointer names, each with its own pointer."""
@@ -56,8 +61,9 @@ class JsonPointers(Locator):
     name = "json"
     reading = Reading.TYPED
 
-    def parse(self, data: bytes, path: str) -> Document:
+    def parse(self, data: bytes, path: str, beside: Mapping[str, bytes] = NOTHING_BESIDE) -> Document:
         """Parse strictly; whatever two readers could read differently is an `InputError`."""
+        del beside
         return Document(jsontext.loads_located(data, path))
 
 
@@ -67,6 +73,7 @@ class YamlPointers(Locator):
     name = "yaml"
     reading = Reading.TYPED
 
-    def parse(self, data: bytes, path: str) -> Document:
+    def parse(self, data: bytes, path: str, beside: Mapping[str, bytes] = NOTHING_BESIDE) -> Document:
         """Parse strictly; a plain scalar that is no JSON value is text."""
+        del beside
         return Document(yamltext.loads_located(data, path))
