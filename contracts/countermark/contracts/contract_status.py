@@ -43,14 +43,15 @@ def verdict_checkers(entry: Entry) -> dict[str, int]:
     """The checkers that took part in a verdict, by name, with their versions."""
     found = entry.predicate.get("checkers")
     items = found.items() if isinstance(found, dict) else ()
-    return {name: version for name, version in items if isinstance(version, int)}
+    return {name: version for name, version in items if isinstance(version, int) and not isinstance(version, bool)}
 
 
 def _contract(entry: Entry) -> tuple[str, int]:
     contract = entry.predicate.get("contract")
     fields = contract if isinstance(contract, dict) else {}
     name, version = fields.get("id"), fields.get("version")
-    return name if isinstance(name, str) else "", version if isinstance(version, int) else 0
+    number = version if isinstance(version, int) and not isinstance(version, bool) else 0
+    return name if isinstance(name, str) else "", number
 
 
 def _last(verdicts: list[Entry], evidence: Evidence) -> tuple[Entry | None, list[Entry]]:

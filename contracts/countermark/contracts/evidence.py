@@ -30,8 +30,9 @@ _BAD_SIGNATURE: Final = frozenset({Code.SIG_INVALID, Code.SIG_UNVERIFIABLE})
 class Record:
     """One entry of the ledger.
 
-    `signers` are the principals whose signatures it carries, known even where `code` says why they do not count (a revoked key);
-    `roles` are those in which they may make the statement. `admitted` is when the ledger took it in.
+    `signers` are the principals whose signatures count; where none does, those whose signatures it carries, and `code` says why they
+    do not (a revoked key). They must not be mixed: a threshold is counted over them. `roles` are those in which they may make the
+    statement. `admitted` is when the ledger took it in.
     """
 
     index: int
