@@ -9,16 +9,17 @@ import pytest
 from countermark.attestations.codes import Code, Outcome
 from countermark.attestations.errors import InputError
 from countermark.cuda_restore.cpu_device import CpuDevice, Deferral
-from countermark.cuda_restore.destination import Destination, poisoned
 from countermark.cuda_restore.device import Bytes, DeviceInfo, DeviceKind, DriverState
 from countermark.cuda_restore.events import Authenticated, Completed, FaultInjected
 from countermark.cuda_restore.faults import FAULTS, Fault, Way, faults_named
 from countermark.cuda_restore.oracle_prompt import OracleShape, write_prompt
 from countermark.cuda_restore.oracle_snapshot import geometry_of, publish_oracle
+from countermark.cuda_restore.readback import bad_pages as bad_pages_of
+from countermark.cuda_restore.readback import read_back
 from countermark.cuda_restore.rungs import Control, Rung
+from countermark.cuda_restore.session import RankSession, open_session
 from countermark.cuda_restore.spans import SpanTable
 from countermark.cuda_restore.trials import Trial, Trials
-from countermark.cuda_restore.trials import bad_pages as bad_pages_of
 
 SHAPE = OracleShape(tokens=512)
 BOTH = {Rung.READBACK, Rung.ORACLE}
@@ -152,15 +153,15 @@ def test_where_a_race_cannot_be_relied_on_the_stale_copy_is_made(tmp_path: Path,
 
 
 class _Astray:
-    """Sends what belongs into the first page of the stream to a block that nobody owns; every byte is placed, but not there."""
+    """Sends what belongs into the first page of the stream to the null block; every byte is placed, but not there."""
 
     fault = "astray"
 
-    def __init__(self, destination: Destination) -> None:
-        tensor, row = destination.arena.tensors[0][0], destination.blocks.groups[0]
-        spare = next(block for block in range(1, destination.arena.capacities[0]) if block not in row.tolist())
-        self._start, self._end = (tensor.start + int(row[0]) * tensor.stride + part for part in (0, tensor.bytes_per_page))
-        self._shift = tensor.start + spare * tensor.stride - self._start
+    def __init__(self, session: RankSession) -> None:
+        tensor, row = session.request.arena.tensors[0][0], session.request.blocks.groups[0]
+        self._start = tensor.start + int(row[0]) * tensor.stride
+        self._end = self._start + tensor.bytes_per_page
+        self._shift = -int(row[0]) * tensor.stride
 
     def disturb(self, index: int, payload: Bytes, spans: SpanTable) -> SpanTable:
         astray = (spans.destination >= self._start) & (spans.destination < self._end)
@@ -169,13 +170,14 @@ class _Astray:
 
 @pytest.mark.parametrize(("warm", "bad"), [(True, ()), (False, (0,))])
 def test_only_poison_shows_a_page_that_is_never_written(tmp_path: Path, warm: bool, bad: tuple[int, ...]) -> None:
-    loaded, geometry = publish_oracle(tmp_path, SHAPE, write_prompt(SHAPE), object_bytes=100_000)[0], geometry_of(SHAPE, 0)
-    with CpuDevice() as device, poisoned(device, geometry.layout, geometry.block_counts, seed=0) as destination:
+    loaded = publish_oracle(tmp_path, SHAPE, write_prompt(SHAPE), object_bytes=100_000)[0]
+    with CpuDevice() as device, open_session(device, loaded, tmp_path / "chunks", geometry_of(SHAPE, 0)) as session:
+        session.poison()
         if warm:
-            destination.restore(loaded, tmp_path / "chunks")
-        result = destination.restore(loaded, tmp_path / "chunks", _Astray(destination))
+            session.restore()
+        result = session.restore(_Astray(session))
         assert (result.error, result.verified, result.structural) == (None, False, Outcome.PASS)
-        assert bad_pages_of(loaded, tmp_path / "chunks", geometry.layout, destination.read_back()) == bad
+        assert bad_pages_of(session, read_back(session)) == bad
 
 
 def test_faults_are_asked_for_by_name() -> None:

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from countermark.attestations.errors import InputError
-from countermark.cuda_restore.destination import poisoned
 from countermark.cuda_restore.device import Device
 from countermark.cuda_restore.oracle import Cache, Oracle
 from countermark.cuda_restore.oracle_prompt import OracleShape, Prompt, prompt_of
 from countermark.cuda_restore.oracle_snapshot import as_cache, digest_of, geometry_of, publish_caches
+from countermark.cuda_restore.readback import pages_of
 from countermark.cuda_restore.reader import LoadedManifest, find_manifest
+from countermark.cuda_restore.session import open_session
 from countermark.cuda_restore.store import CHUNKS
 
 RESTORED = "vllm:external_prefix_cache_hits_total"
@@ -91,10 +92,8 @@ class OracleService:
         return find_manifest(self._root, geometry_of(self._shape, rank).identity.storage_key, digest_of(self._shape, prompt))
 
     def _restore(self, loaded: LoadedManifest, rank: int) -> Cache | None:
-        geometry = geometry_of(self._shape, rank)
-        with poisoned(self._device, geometry.layout, geometry.block_counts, seed=rank) as destination:
-            result = destination.restore(loaded, self._root / CHUNKS)
-            return as_cache(self._shape, destination.pages()) if result.verified else None
+        with open_session(self._device, loaded, self._root / CHUNKS, geometry_of(self._shape, rank)) as session:
+            return as_cache(self._shape, pages_of(session)) if session.restore().verified else None
 
 
 class Recomputing(OracleService):

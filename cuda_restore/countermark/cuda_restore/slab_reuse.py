@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from countermark.cuda_restore.device import STATUS_BYTES, Buffer, Bytes, Device, Event, Ownership, ScatterStatus, StagingMemory, Stream
-from countermark.cuda_restore.events import Authenticated, Completed, FaultInjected, Recompute, Requested, Submitted
+from countermark.cuda_restore.device import STATUS_BYTES, Buffer, Bytes, Event, Ownership, ScatterStatus, StagingMemory, Stream
+from countermark.cuda_restore.events import Authenticated, Completed, FaultInjected, Recompute, Submitted
 from countermark.cuda_restore.plan import PlacementPlan, plan_placement, spans_max
 from countermark.cuda_restore.reader import read_head, read_object
-from countermark.cuda_restore.request import RestoreRequest
+from countermark.cuda_restore.result import requested
+from countermark.cuda_restore.session import RankSession
 from countermark.cuda_restore.spans import SpanTable
 from countermark.cuda_restore.store import Folder
 from countermark.cuda_restore.stream import StreamLayout
@@ -22,44 +23,32 @@ from countermark.cuda_restore.trace import Recorder, Trace
 SLOTS: Final = 2
 
 
-def restore_without_waiting(request: RestoreRequest, device: Device, *, prerequisite: Event, fault: str) -> Trace:
+def restore_without_waiting(session: RankSession, fault: str) -> Trace:
     """Restore through two slots, each refilled while its last copy may still be to come. The trace names the fault."""
-    recorder, manifest = Recorder(), request.loaded.manifest
-    bounds = request.bounds
-    recorder.record(
-        Requested(
-            manifest.identity.rank,
-            request.loaded.digest,
-            len(manifest.objects),
-            manifest.encoded_bytes,
-            bounds.readers,
-            bounds.retained_bytes,
-            1,
-        )
-    )
+    recorder, request = Recorder(), session.request
+    manifest = request.loaded.manifest
+    recorder.record(requested(request.loaded, request.bounds, 1))
     recorder.record(FaultInjected(fault))
     with Folder.at(request.chunks) as chunks:
         head = read_head(chunks, manifest)
         stream = StreamLayout.read(head, manifest, request.arena.layout, manifest.objects[0].file_name)
         plan = plan_placement(stream, manifest.objects, request.arena, request.blocks)
-        status = _place(request, plan, device, chunks, prerequisite, recorder)
+        status = _place(session, plan, chunks, recorder)
     recorder.record(Completed(manifest.encoded_bytes, plan.launches, plan.launches, status.placed_bytes, status.error))
     recorder.end(Recompute())
     return recorder.trace
 
 
-def _place(
-    request: RestoreRequest, plan: PlacementPlan, device: Device, chunks: Folder, prerequisite: Event, recorder: Recorder
-) -> ScatterStatus:
-    objects = request.loaded.manifest.objects
+def _place(session: RankSession, plan: PlacementPlan, chunks: Folder, recorder: Recorder) -> ScatterStatus:
+    device, request, objects = session.device, session.request, session.request.loaded.manifest.objects
     slab_bytes = max(descriptor.size_bytes for descriptor in objects)
     with Ownership() as owned:
         slots = [device.stage(slab_bytes, spans_max(slab_bytes, request.arena, request.blocks)) for _ in range(SLOTS)]
-        status, stream = device.allocate(STATUS_BYTES), device.new_stream()
-        resources: tuple[StagingMemory | Buffer | Stream, ...] = (*slots, status, stream)
+        status, stream, poisoned = device.allocate(STATUS_BYTES), device.new_stream(), device.record(session.stream)
+        resources: tuple[StagingMemory | Buffer | Stream | Event, ...] = (*slots, status, stream, poisoned)
         for resource in resources:
             owned.add(resource, partial(device.release, resource))
-        device.order(stream, after=prerequisite)
+        device.order(stream, after=poisoned)
         device.fill(status, 0, stream)
         for descriptor, spans in zip(objects, plan.slabs, strict=True):
             slot = slots[descriptor.index % SLOTS]

@@ -44,6 +44,11 @@ class Tampering:
         changed = np.flatnonzero((contents[arriving] != stored.reshape(contents.shape)[own]).any(axis=1))
         return cls(fault.name, homes, moved, {int(page): contents[arriving[page]] for page in changed})
 
+    @classmethod
+    def none(cls, fault: str, homes: NDArray[np.void]) -> "Tampering":
+        """Nothing but the name, for a fault that happens elsewhere."""
+        return cls(fault, homes, np.arange(len(homes)), {})
+
     def disturb(self, index: int, payload: Bytes, spans: SpanTable) -> SpanTable:  # noqa: ARG002 - every object alike
         """Replace and move the parts of pages that lie in the object."""
         starts = self.homes["start"].astype(np.int64)

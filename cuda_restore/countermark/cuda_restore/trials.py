@@ -1,5 +1,7 @@
 """The bundled oracle, published once and restored as often as there is something to show: undisturbed, and under every fault."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -7,17 +9,17 @@ from typing import Final
 import numpy as np
 
 from countermark.attestations.errors import CountermarkError
-from countermark.cuda_restore.destination import Destination, poisoned
 from countermark.cuda_restore.device import Bytes, Device, DeviceKind
 from countermark.cuda_restore.faults import Fault, Way
-from countermark.cuda_restore.geometry import Layout
 from countermark.cuda_restore.oracle import Answer, Oracle
 from countermark.cuda_restore.oracle_prompt import FILLERS, OracleShape, write_prompt
 from countermark.cuda_restore.oracle_snapshot import as_cache, geometry_of, publish_caches
+from countermark.cuda_restore.readback import bad_pages, by_reference, pages_of, read_back
 from countermark.cuda_restore.reader import LoadedManifest, read_object
-from countermark.cuda_restore.reference import differing_pages, expected_digests
+from countermark.cuda_restore.reference import page_homes
 from countermark.cuda_restore.result import PageReadBack
 from countermark.cuda_restore.rungs import Rung
+from countermark.cuda_restore.session import RankSession, open_session
 from countermark.cuda_restore.slab_reuse import StaleSlot, restore_without_waiting
 from countermark.cuda_restore.store import CHUNKS, Folder
 from countermark.cuda_restore.tampering import Tampering
@@ -64,7 +66,7 @@ class Trials:
     """The oracle's snapshot of every rank in a store, beside it that of the same prompt with one token changed, and a device."""
 
     def __init__(self, device: Device, root: Path, shape: OracleShape, codeword: str = "red") -> None:
-        self._device, self._root, self._shape = device, root, shape
+        self._device, self._chunks, self._shape = device, root / CHUNKS, shape
         self._oracle, self._prompt = Oracle(shape), write_prompt(shape, codeword)
         stored = self._oracle.prefill(self._prompt)
         self._stored = np.stack(stored)
@@ -80,11 +82,32 @@ class Trials:
         """The oracle's manifests, in rank order."""
         return self._manifests
 
+    @property
+    def foreign_manifests(self) -> tuple[LoadedManifest, ...]:
+        """Those of the prompt with one token changed."""
+        return self._others
+
     def run(self, fault: Fault | None = None) -> Trial:
         """Restore every rank into poison, under the fault if there is one, read it back and ask the oracle."""
         ranks = tuple(self._restore(rank, fault) for rank in range(self._shape.ranks))
         answer = None if any(rank.error for rank in ranks) else self._ask(ranks, fault)
         return Trial(fault.name if fault else None, ranks, answer, self._prompt.codeword)
+
+    @contextmanager
+    def poisoned(self, rank: int, *, foreign: bool = False) -> Iterator[RankSession]:
+        """A session for one rank's snapshot, or for that of the changed prompt, with nothing in its cache."""
+        loaded = (self._others if foreign else self._manifests)[rank]
+        with open_session(self._device, loaded, self._chunks, geometry_of(self._shape, rank)) as opened:
+            session = by_reference(opened)
+            session.poison()
+            yield session
+
+    def damage_an_object(self, rank: int) -> None:
+        """Change one stored byte of a rank's second object for good; run nothing but what must fail after that."""
+        path = self._chunks / self._manifests[rank].manifest.objects[1].file_name
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 1
+        path.write_bytes(data)
 
     def _ask(self, ranks: tuple[RankTrial, ...], fault: Fault | None) -> Answer:
         tokens = self._shape.tokens
@@ -93,36 +116,24 @@ class Trials:
         return self._oracle.answer(self._prompt, [as_cache(self._shape, rank.pages) for rank in ranks], tokens=tokens)
 
     def _restore(self, rank: int, fault: Fault | None) -> RankTrial:
-        loaded = (self._others if fault and fault.way is Way.EXCHANGED else self._manifests)[rank]
-        geometry = geometry_of(self._shape, rank)
-        with poisoned(self._device, geometry.layout, geometry.block_counts, seed=rank) as destination:
+        with self.poisoned(rank, foreign=fault is not None and fault.way is Way.EXCHANGED) as session:
             if fault and fault.way is Way.REFILLED and self._device.info.kind is DeviceKind.CPU:
-                return self._refill(destination, loaded, fault)
-            result = destination.restore(loaded, self._root / CHUNKS, self._interference(fault, destination, rank) if fault else None)
+                trace = restore_without_waiting(session, fault.name)
+                return _look(session, trace, read_back(session))
+            result = session.restore(self._interference(fault, session, rank) if fault else None)
             if result.read_back is None:
                 return RankTrial(result.trace, result.error, (), np.empty(0, np.uint8))
-            return self._look(destination, loaded, result.trace, result.read_back)
+            return _look(session, result.trace, result.read_back)
 
-    def _interference(self, fault: Fault, destination: Destination, rank: int) -> Tampering | StaleSlot:
+    def _interference(self, fault: Fault, session: RankSession, rank: int) -> Tampering | StaleSlot:
         if fault.way is Way.REFILLED:
-            return StaleSlot(fault.name, _objects(self._root / CHUNKS, self._manifests[rank]))
-        return Tampering.of(fault, destination.homes, self._stored, self._foreign, rank)
-
-    def _refill(self, destination: Destination, loaded: LoadedManifest, fault: Fault) -> RankTrial:
-        request = destination.request(loaded, self._root / CHUNKS)
-        trace = restore_without_waiting(request, self._device, prerequisite=destination.poisoned, fault=fault.name)
-        return self._look(destination, loaded, trace, destination.read_back())
-
-    def _look(self, destination: Destination, loaded: LoadedManifest, trace: Trace, found: PageReadBack) -> RankTrial:
-        bad = bad_pages(loaded, self._root / CHUNKS, destination.arena.layout, found)
-        return RankTrial(trace, None, bad, destination.pages())
+            return StaleSlot(fault.name, _objects(self._chunks, self._manifests[rank]))
+        homes = page_homes(session.request.arena, session.request.blocks)
+        return Tampering.of(fault, homes, self._stored, self._foreign, rank)
 
 
-def bad_pages(loaded: LoadedManifest, chunks: Path, layout: Layout, found: PageReadBack) -> tuple[int, ...]:
-    """The pages, by number in stream order, that were read back with other digests than the stored ones have."""
-    with Folder.at(chunks) as folder:
-        expected = expected_digests(loaded.manifest, folder, layout, found.key)
-    return tuple(differing_pages(expected, found.digests))
+def _look(session: RankSession, trace: Trace, found: PageReadBack) -> RankTrial:
+    return RankTrial(trace, None, bad_pages(session, found), pages_of(session))
 
 
 def _objects(chunks: Path, loaded: LoadedManifest) -> list[Bytes]:
