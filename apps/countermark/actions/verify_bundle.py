@@ -8,15 +8,18 @@ from pathlib import Path
 from countermark.actions.appending import submission
 from countermark.actions.envelopes import MAX_STREAM
 from countermark.actions.verify_attestation import Checked, Expectation
-from countermark.attestations.bundle_trust import BundleTrust
+from countermark.actions.workspace import Workspace, public_key
+from countermark.attestations.bundle_trust import BundleTrust, ExpectedIdentity
 from countermark.attestations.bundle_verifier import BundleVerifier, VerifiedBundle
+from countermark.attestations.codes import Code
 from countermark.attestations.documents import read_file
 from countermark.attestations.envelope import MAX_ENVELOPE
-from countermark.attestations.errors import CountermarkError, InputError
+from countermark.attestations.errors import CountermarkError, InputError, UsageError
 from countermark.attestations.keys import PublicKey
 from countermark.attestations.sigstore_trust import SigstoreRoot
 from countermark.attestations.times import Instant
-from countermark.attestations.trust import TrustPolicy
+from countermark.attestations.trust import Identity, TrustPolicy
+from countermark.attestations.verifier import KeyTrust
 from countermark.ledger.submission import Submission
 
 
@@ -31,6 +34,37 @@ class CheckedBundle:
     def submission(self) -> Submission | None:
         """What goes into a ledger: the signature by the certificate's key, and the bundle itself by its digest."""
         return submission(self.bundle.verified, self.data) if self.bundle else None
+
+
+@dataclass(frozen=True, slots=True)
+class Believed:
+    """Whom the caller of a command believes, as the options say it."""
+
+    certificate_identity: str | None = None
+    certificate_oidc_issuer: str | None = None
+    keys: tuple[str, ...] = ()
+    trust: Path | None = None
+    ledger: str = ""
+    trusted_root: Path | None = None
+
+    def verifier(self) -> BundleVerifier:
+        """One identity, or keys, or else the trust policy; without any of them nobody is believed. `UsageError` for a mixture."""
+        san, issuer = self.certificate_identity, self.certificate_oidc_issuer
+        if (san is None) != (issuer is None):
+            fix = "give both --certificate-identity and --certificate-oidc-issuer"
+            raise UsageError(Code.UNKNOWN_NAME, "an identity is a name and the issuer who vouched for it", fix=fix)
+        if san is not None and self.keys:
+            message = "a bundle is judged by its certificate or by a key, never by either"
+            raise UsageError(Code.UNKNOWN_NAME, message, fix="give --certificate-identity or --key")
+        if san is not None and issuer is not None:
+            return BundleVerifier(trust_root(self.trusted_root), BundleTrust(ExpectedIdentity(Identity(san, issuer))))
+        if self.keys:
+            known = KeyTrust(tuple(public_key(name) for name in self.keys))
+            return BundleVerifier(trust_root(self.trusted_root), BundleTrust(keys=known))
+        workspace = Workspace.at(self.ledger, self.trust)
+        if self.trust is None and not workspace.trust_file.exists():
+            return BundleVerifier(trust_root(self.trusted_root), BundleTrust())
+        return policy_verifier(workspace.trust(), self.trusted_root)
 
 
 def policy_verifier(policy: TrustPolicy, trusted_root: Path | None = None) -> BundleVerifier:
@@ -70,9 +104,7 @@ def read_bundles(path: str) -> Iterator[tuple[str, bytes]]:
         yield path, data
 
 
-def check_bundle(
-    data: bytes, source: str, verifier: BundleVerifier, now: Instant, expected: Expectation = Expectation()
-) -> CheckedBundle:
+def check_bundle(data: bytes, source: str, verifier: BundleVerifier, now: Instant, expected: Expectation) -> CheckedBundle:
     """One bundle, verified; whatever it meets is in the result. `now` judges keys where the bundle proves no time."""
     try:
         bundle = verifier.verify(data, source, at=now)

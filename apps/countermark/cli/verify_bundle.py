@@ -1,13 +1,10 @@
 """`countermark verify bundle`; its options have the names that cosign gives them."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from countermark.attestations.codes import Code
-from countermark.attestations.errors import UsageError
 from countermark.cli.options import DEFAULT_LEDGER, LedgerOption, OutputOption, TrustOption
 from countermark.cli.output import finish
 from countermark.cli.report import Report
@@ -36,13 +33,13 @@ def bundle(
     def act() -> Report:
         from countermark.actions.clock import now
         from countermark.actions.verify_attestation import Expectation
-        from countermark.actions.verify_bundle import check_bundles
-        from countermark.attestations.bundle_verifier import BundleVerifier
+        from countermark.actions.verify_bundle import Believed, check_bundles
         from countermark.attestations.digests import Digest
         from countermark.cli.render_bundle import bundle_report
 
-        root, signers = _trust(trusted_root, _identity(certificate_identity, certificate_oidc_issuer, key), key, ledger, trust)
+        believed = Believed(certificate_identity, certificate_oidc_issuer, tuple(key), trust, ledger, trusted_root)
         expected = Expectation(Digest.parse(subject) if subject else None, predicate_type)
-        return bundle_report(check_bundles(files, BundleVerifier(root, signers), now(), expected), root)
+        verifier = believed.verifier()
+        return bundle_report(check_bundles(files, verifier, now(), expected), verifier.root)
 
     finish("verify bundle", output, act)

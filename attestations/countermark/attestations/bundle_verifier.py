@@ -31,7 +31,8 @@ from countermark.attestations.verifier import SignatureResult, VerifiedStatement
 class VerifiedBundle:
     """What a bundle proves. `identity` is none when a managed key signed; `times` and `log` are what was verified, never what was said.
 
-    `bundle` and `root` are the SHA-256 of the file that was verified and of the trust root it was verified under.
+    `bundle` and `root` are the SHA-256 of the file that was verified and of the trust root it was verified under; `commit` is what the
+    certificate says that the signing workflow ran on.
     """
 
     verified: VerifiedStatement
@@ -41,13 +42,14 @@ class VerifiedBundle:
     log: LogPosition | None
     bundle: Digest
     root: Digest
+    commit: str | None = None
 
 
 class BundleVerifier:
     """Verifies bundles under one trust root and one trust."""
 
     def __init__(self, root: SigstoreRoot, trust: BundleTrust) -> None:
-        self._root = root
+        self.root = root
         self._trust = trust
 
     def verify(self, data: bytes, source: str, *, at: Instant | None = None) -> VerifiedBundle:
@@ -62,20 +64,20 @@ class BundleVerifier:
         principal = self._principal(leaf, source)
         trust = _LeafTrust(leaf.key, principal, self._trust.identities)
         verified = Verifier(trust).verify(bundle.envelope)
-        return VerifiedBundle(verified, leaf.key, leaf.identity, times, position, bundle.digest, self._root.digest)
+        return VerifiedBundle(verified, leaf.key, leaf.identity, times, position, bundle.digest, self.root.digest, leaf.commit)
 
     def _check_entries(self, bundle: Bundle) -> LogPosition | None:
         entries = bundle.model.verification_material.tlog_entries
         if len(entries) > 1:
             at = Location(bundle.source, pointer="/verificationMaterial/tlogEntries/1")
             raise InputError(Code.UNSUPPORTED, "only one log entry is read", at=at, fix="give a bundle with one log entry")
-        return check_entry(entries[0], self._root.log_ids, bundle.source) if entries else None
+        return check_entry(entries[0], self.root.log_ids, bundle.source) if entries else None
 
     def _times(self, bundle: Bundle) -> tuple[VerifiedTime, ...]:
         material = bundle.model.verification_material
         stamps = material.timestamp_verification_data
         tokens = [stamp.signed_timestamp for stamp in stamps.rfc3161_timestamps] if stamps else []
-        authorities = self._root.library.get_timestamp_authorities()
+        authorities = self.root.library.get_timestamp_authorities()
         promised = [VerifiedTime(moment, "transparency-log") for entry in material.tlog_entries if (moment := promised_time(entry))]
         return (*verified_timestamps(tokens, bundle.signature, authorities, bundle.source), *promised)
 
@@ -87,7 +89,7 @@ class BundleVerifier:
 
         with failing_closed(bundle.source):
             policy = LibraryIdentity(identity=leaf.identity.san, issuer=leaf.identity.issuer)
-            LibraryVerifier(trusted_root=self._root.library).verify_dsse(LibraryBundle.from_json(bundle.text), policy)
+            LibraryVerifier(trusted_root=self.root.library).verify_dsse(LibraryBundle.from_json(bundle.text), policy)
 
     def _principal(self, leaf: Leaf, source: str) -> str | None:
         identity = leaf.identity
@@ -106,8 +108,8 @@ class BundleVerifier:
         assert key is not None
         for entry in bundle.model.verification_material.tlog_entries:
             check_entry_body(entry, bundle.envelope, key)
-            check_logged(entry, self._root, bundle.source)
-        return VerifiedBundle(verified, key, None, times, position, bundle.digest, self._root.digest)
+            check_logged(entry, self.root, bundle.source)
+        return VerifiedBundle(verified, key, None, times, position, bundle.digest, self.root.digest)
 
 
 @dataclass(frozen=True, slots=True)

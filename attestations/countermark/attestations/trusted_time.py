@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import Location, RefusedError
+from countermark.attestations.sigstore_trust import failing_closed
 from countermark.attestations.times import Instant
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 MAX_TIMESTAMPS = 32
 
+# RFC 5652, 5.1 and 5.3: of signed data that are not plain data, and of its one signer, named by issuer and serial number.
+_VERSIONS = (3, 1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -48,24 +51,26 @@ def _verified(token: bytes, signature: bytes, authorities: "list[CertificateAuth
         response = decode_timestamp_response(token)
     except ValueError:
         raise _refused(source, "this is not a timestamp response") from None
-    if response.as_bytes() != token:
-        raise _refused(source, "the timestamp response is not in DER")
+    versions = (response.signed_data.version, *(signer.version for signer in response.signed_data.signer_infos))
+    if versions != _VERSIONS:
+        raise _refused(source, "the timestamp is not one signature of the form that RFC 3161 prescribes")
     for authority in authorities:
-        if _issued(authority, response, signature):
+        if _issued(authority, response, signature, source):
             return VerifiedTime(_instant(response.tst_info.gen_time), "timestamp-authority")
     raise _refused(source, "no timestamp authority of the trust root made this timestamp over this signature")
 
 
-def _issued(authority: "CertificateAuthority", response: "TimeStampResponse", signature: bytes) -> bool:
-    from rfc3161_client import VerificationError, VerifierBuilder
+def _issued(authority: "CertificateAuthority", response: "TimeStampResponse", signature: bytes, source: str) -> bool:
+    from rfc3161_client import VerifierBuilder
 
     chain = authority.certificates(allow_expired=True)
     if len(chain) < 2:
         return False
     verifier = VerifierBuilder(tsa_certificate=chain[0], intermediates=chain[1:-1], roots=[chain[-1]]).build()
     try:
-        verifier.verify_message(response, signature)
-    except (VerificationError, ValueError):
+        with failing_closed(source):
+            verifier.verify_message(response, signature)
+    except RefusedError:
         return False
     end, made = authority.validity_period_end, response.tst_info.gen_time
     return authority.validity_period_start <= made and (end is None or made <= end)
