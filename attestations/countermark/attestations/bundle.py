@@ -16,8 +16,8 @@ from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.envelope import MAX_ENVELOPE, PAYLOAD_TYPE, Envelope
 from countermark.attestations.errors import InputError, Location
+from countermark.attestations.failing_closed import first_line
 from countermark.attestations.located import JsonValue
-from countermark.attestations.sigstore_trust import first_line
 
 if TYPE_CHECKING:
     from sigstore_models.bundle.v1 import Bundle as Model

@@ -17,10 +17,11 @@ from countermark.attestations.certificate import Leaf
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest
 from countermark.attestations.errors import CannotTellError, InputError, Location
+from countermark.attestations.failing_closed import failing_closed
 from countermark.attestations.keys import PublicKey
 from countermark.attestations.log_entry import LogPosition, check_entry, promised_time
 from countermark.attestations.managed_key import check_entry_body, check_logged
-from countermark.attestations.sigstore_trust import SigstoreRoot, failing_closed
+from countermark.attestations.sigstore_trust import SigstoreRoot
 from countermark.attestations.times import Instant
 from countermark.attestations.trust import Identity
 from countermark.attestations.trusted_time import VerifiedTime, verified_timestamps
@@ -87,7 +88,7 @@ class BundleVerifier:
         from sigstore.verify import Verifier as LibraryVerifier
         from sigstore.verify.policy import Identity as LibraryIdentity
 
-        with failing_closed(bundle.source):
+        with failing_closed("sigstore", bundle.source):
             policy = LibraryIdentity(identity=leaf.identity.san, issuer=leaf.identity.issuer)
             LibraryVerifier(trusted_root=self.root.library).verify_dsse(LibraryBundle.from_json(bundle.text), policy)
 

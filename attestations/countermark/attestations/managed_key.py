@@ -13,9 +13,10 @@ from countermark.attestations import jsontext
 from countermark.attestations.codes import Code
 from countermark.attestations.envelope import Envelope
 from countermark.attestations.errors import Location, RefusedError
+from countermark.attestations.failing_closed import failing_closed
 from countermark.attestations.keys import Algorithm, PublicKey
 from countermark.attestations.located import JsonValue
-from countermark.attestations.sigstore_trust import SigstoreRoot, failing_closed
+from countermark.attestations.sigstore_trust import SigstoreRoot
 
 if TYPE_CHECKING:
     from sigstore_models.rekor.v1 import TransparencyLogEntry
@@ -31,7 +32,7 @@ def check_logged(entry: "TransparencyLogEntry", root: SigstoreRoot, source: str)
     from sigstore._internal.trust import KeyringPurpose
     from sigstore.models import TransparencyLogEntry as LibraryEntry
 
-    with failing_closed(source):
+    with failing_closed("sigstore", source):
         LibraryEntry(entry)._verify(root.library.rekor_keyring(KeyringPurpose.VERIFY))  # noqa: SLF001  # it has no public form
 
 

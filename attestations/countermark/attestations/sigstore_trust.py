@@ -6,8 +6,6 @@ taken on trust.
 """
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -17,7 +15,8 @@ from countermark.attestations import jsontext
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.documents import read_file
-from countermark.attestations.errors import CannotTellError, InputError, Location, RefusedError
+from countermark.attestations.errors import CannotTellError, InputError, Location
+from countermark.attestations.failing_closed import first_line
 
 if TYPE_CHECKING:  # sigstore costs 0.4 s to import, so that only commands that read bundles pay for it
     from sigstore.models import TrustedRoot
@@ -73,26 +72,6 @@ class SigstoreRoot:
         """The ids of the transparency logs that are believed."""
         logs = self.library._inner.tlogs  # noqa: SLF001  # the library shows keys, but no ids
         return frozenset(log.log_id.key_id for log in logs)
-
-
-@contextmanager
-def failing_closed(source: str) -> Iterator[None]:
-    """Around calls of the library that verify: whatever it raises is a failure to verify (design rule 10).
-
-    Its documented error is not the only one: an Ed25519 leaf is a `TypeError`, a malformed checkpoint a `binascii.Error`. This is the
-    one place of the program that catches every exception, because to let an unknown one travel would leave the verdict open.
-    """
-    try:
-        yield
-    except Exception as error:  # noqa: BLE001  # see above
-        message = f"sigstore does not verify it: {first_line(error)}"
-        raise RefusedError(Code.SIG_INVALID, message, at=Location(source), fix="give the bundle as its signer made it") from None
-
-
-def first_line(error: Exception) -> str:
-    """What a library's error says, in one line: pydantic writes one for each mistake, and an address to read."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return " ".join(lines[:3])[:300] or type(error).__name__
 
 
 def _malformed(source: str, what: str) -> InputError:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import Location, RefusedError
-from countermark.attestations.sigstore_trust import failing_closed
+from countermark.attestations.failing_closed import failing_closed
 from countermark.attestations.times import Instant
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _issued(authority: "CertificateAuthority", response: "TimeStampResponse", si
         return False
     verifier = VerifierBuilder(tsa_certificate=chain[0], intermediates=chain[1:-1], roots=[chain[-1]]).build()
     try:
-        with failing_closed(source):
+        with failing_closed("rfc3161-client", source):
             verifier.verify_message(response, signature)
     except RefusedError:
         return False
