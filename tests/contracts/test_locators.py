@@ -129,7 +129,7 @@ def test_numbers_words_versions_and_names_are_no_digests(text: str) -> None:
 def test_a_digest_in_prose_has_line_and_column() -> None:
     page = Markdown().parse(f"# T\r\n\r\nis `{COMMIT}`\r\n".encode(), "f.md")
     assert page.find("all-digests") == (Found(COMMIT, Location("f.md", 3, 5)),)
-    assert Markdown().parse(b"", "f.md").find("all-digests") == (Absent(Location("f.md")),)
+    assert Markdown().parse(b"", "f.md").find("all-digests") == (Absent(Location("f.md", 1)),)
 
 
 def test_prose_that_is_not_utf_8_is_refused_with_its_line() -> None:

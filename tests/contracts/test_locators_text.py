@@ -286,7 +286,7 @@ def test_a_line_that_lists_nothing_is_refused() -> None:
 def test_a_regular_expression_gives_its_group_line_by_line() -> None:
     text = "version: 1.2, version: 1.3\r\n\nversion: 2\n"
     assert spots(parsed("text", text), r"version: ([0-9.]+)") == [("1.2", "f:1:10"), ("1.3", "f:1:24"), ("2", "f:3:10")]
-    assert parsed("text", text).find("(none)") == (Absent(Location("f")),)
+    assert parsed("text", text).find("(none)") == (Absent(Location("f", 1)),)
 
 
 PAGE = """\

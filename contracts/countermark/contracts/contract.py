@@ -1,7 +1,6 @@
 """A contract: terms, and the invariants that must hold over them. Documents page, section 3."""
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -15,7 +14,7 @@ from countermark.contracts.checkers.registry import checker_for, parameter_probl
 from countermark.contracts.locators.base import Reading
 from countermark.contracts.locators.registry import LOCATORS, locator_for
 from countermark.contracts.pins import Pin, ValueType
-from countermark.contracts.terms import ANY_KNOWN, Place, Profile, Terms
+from countermark.contracts.terms import ANY_KNOWN, Place, Profile, Terms, lookup
 
 _IMAGE_LEAVES = frozenset({"commit", "tree", "source_sha256"})
 
@@ -177,14 +176,13 @@ class _Reader:
                 "write it from the root of the repository, with / between",
             )
 
-    def _known(self, name: str, names: Iterable[str], what: str, pointer: str) -> bool:
-        known = list(names)
-        if name in known:
-            return True
-        near = difflib.get_close_matches(name, known, n=1)
-        fix = f"did you mean '{near[0]}'?" if near else f"name one of {', '.join(known) or 'none: there are none'}"
-        self._mistake(Code.UNKNOWN_NAME, f"there is no {what} {name!r}", pointer, fix)
-        return False
+    def _known(self, name: str, known: Mapping[str, object], what: str, pointer: str) -> bool:
+        try:
+            lookup(name, known, what, self._document.at(pointer))
+        except InputError as error:
+            self.mistakes.append(error)
+            return False
+        return True
 
     def _mistake(self, code: Code, message: str, pointer: str, fix: str) -> None:
         self.mistakes.append(InputError(code, message, at=self._document.at(pointer), fix=fix))

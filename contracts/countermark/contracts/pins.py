@@ -12,6 +12,7 @@ from countermark.attestations.located import JsonValue
 _GIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _OCI_SHA256 = re.compile(r"sha256:[0-9a-f]{64}")
+_REFERENCE = re.compile(r"[^@\s]+@([^@\s]+)")
 _SHOWN_CHARACTERS = 160
 
 
@@ -112,6 +113,17 @@ class Pin:
             f"{self.name} is {shown(self.value)}, not {wanted.words}",
             fix="leave `type` out, or pin a value of that type",
         )
+
+
+def referred(value: JsonValue, kind: ValueType | None) -> JsonValue:
+    """What a reference `name@DIGEST` names, where a digest of this type may stand in one; the value itself otherwise.
+
+    An image ID is the digest of a config, which no registry resolves, so it is no part of a reference.
+    """
+    if kind is None or not kind.is_digest or kind is ValueType.CONFIG or not isinstance(value, str):
+        return value
+    reference = _REFERENCE.fullmatch(value)
+    return reference[1] if reference else value
 
 
 def as_text(value: JsonValue) -> str:

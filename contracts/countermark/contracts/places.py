@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from countermark.attestations.codes import Code, Outcome
-from countermark.attestations.errors import InputError, Location
+from countermark.attestations.errors import InputError, Location, NothingError
 from countermark.attestations.findings import Finding
 from countermark.attestations.located import JsonValue
 from countermark.contracts.locators.base import Absent, Found, Locator, Parsed
+from countermark.contracts.pins import Pin, referred, same
 from countermark.contracts.terms import Place
 from countermark.contracts.tree import Tree
 
@@ -23,6 +24,10 @@ class Occurrence:
     place: Place
     value: JsonValue
     at: Location
+
+    def says(self, pin: Pin) -> bool:
+        """Whether it holds the value of the pin, in the form that the place demands."""
+        return same(referred(self.value, self.place.type or pin.type), self.place.expected(pin))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +106,10 @@ class Resolver:
         return {name: self.tree.read(name) for name in itertools.islice(there, 1)}
 
 
-def finding_of(error: InputError) -> Finding:
-    """An input that could not be read, as a finding among others: the verdict over the rest is still wanted."""
-    return Finding(error.code, Outcome.ERROR, error.fix, location=error.at, observed=error.message)
+def finding_of(error: InputError | NothingError) -> Finding:
+    """What could not be read, or is not there, as a finding among others: the verdict over the rest is still wanted."""
+    outcome = Outcome.NOT_RUN if isinstance(error, NothingError) else Outcome.ERROR
+    return Finding(error.code, outcome, error.fix, location=error.at, observed=error.message)
 
 
 def _no_file(place: Place) -> Finding:

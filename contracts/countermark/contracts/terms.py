@@ -1,14 +1,18 @@
 """The terms of a contract: what it pins, where its facts stand, and what it calls profiles and commands."""
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
-from countermark.attestations.errors import Location
+from countermark.attestations.codes import Code
+from countermark.attestations.errors import InputError, Location
 from countermark.attestations.located import JsonValue
 from countermark.contracts.locators.base import Locator, Reading
 from countermark.contracts.pins import Pin, ValueType, as_text
 
 ANY_KNOWN = "any-known"
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +61,12 @@ class Terms:
     profiles: Mapping[str, Profile]
     commands: Mapping[str, tuple[str, ...]]
     facts: Mapping[str, Place]
+
+
+def lookup(name: str, known: Mapping[str, _T], what: str, at: Location) -> _T:
+    """What has this name; `InputError` (UNKNOWN_NAME) with the name that may be meant when nothing has."""
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=1)
+    fix = f"did you mean '{near[0]}'?" if near else f"name one of {', '.join(known) or 'none: there are none'}"
+    raise InputError(Code.UNKNOWN_NAME, f"there is no {what} {name!r}", at=at, fix=fix)

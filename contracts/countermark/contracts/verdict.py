@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from countermark.attestations.codes import Code, ExitCode, Outcome, Severity
-from countermark.attestations.errors import InputError
+from countermark.attestations.errors import InputError, Location, NothingError
 from countermark.attestations.findings import Finding
 from countermark.attestations.located import JsonValue
 from countermark.attestations.outcomes import contract_outcome
@@ -105,7 +105,8 @@ class ContractVerdict:
 
 def evaluate(contract: Contract, tree: Tree) -> ContractVerdict:
     """Hold a contract against the files of a tree. Bad files are findings; nothing in them stops the rest from being judged."""
-    case = Case(contract, Resolver(tree).resolve(contract.places), tree)
+    files = Resolver(tree)
+    case = Case(contract, files.resolve(contract.places), files, Location(contract.source))
     judgements = tuple(Judgement(invariant, _judge(invariant, case)) for invariant in contract.invariants)
     found = [finding for judgement in judgements for finding in judgement.result.findings]
     idle = [_idle(it.invariant) for it in judgements if it.result.outcome is Outcome.NOT_APPLICABLE]
@@ -114,10 +115,11 @@ def evaluate(contract: Contract, tree: Tree) -> ContractVerdict:
 
 
 def _judge(invariant: Invariant, case: Case) -> Result:
+    """An error is of its file and not of the checker that met it, so that several checkers tell of it once."""
     try:
-        return invariant.checker.check(case, invariant.parameters)
-    except InputError as error:
-        return Result(0, (replace(finding_of(error), checker=invariant.checker.name),))
+        return invariant.checker.check(replace(case, at=invariant.at), invariant.parameters)
+    except (InputError, NothingError) as error:
+        return Result(0, (finding_of(error),))
 
 
 def _idle(invariant: Invariant) -> Finding:

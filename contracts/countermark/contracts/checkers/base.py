@@ -4,16 +4,16 @@ A checker sets no outcome. It says how many things it looked at and what it foun
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from countermark.attestations.codes import Code, Outcome, Severity
-from countermark.attestations.errors import Location
+from countermark.attestations.errors import InputError, Location
 from countermark.attestations.findings import Finding
 from countermark.attestations.located import JsonValue
-from countermark.contracts.places import Resolution
-from countermark.contracts.terms import Terms
+from countermark.contracts.places import Occurrence, Resolution, Resolver
+from countermark.contracts.terms import Profile, Terms, lookup
 from countermark.contracts.tree import Tree
 
 Parameters = Mapping[str, JsonValue]
@@ -24,11 +24,37 @@ _WORST_FIRST = (Outcome.FAIL, Outcome.ERROR, Outcome.INCONCLUSIVE, Outcome.NOT_R
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is judged: the terms of a contract, the values at its places, and the files for whoever needs more of them."""
+    """What is judged: the terms of a contract, the values at its places, the files for whoever needs more of them, and where the
+    invariant stands that asks."""
 
     terms: Terms
     places: Resolution
-    tree: Tree
+    files: Resolver
+    at: Location
+
+    @property
+    def tree(self) -> Tree:
+        """The files as bytes."""
+        return self.files.tree
+
+    def profiles(self, names: Iterable[str] | None, *, serving: bool | None = None) -> list[Profile]:
+        """The profiles of the contract by name, or all of them; of one class if asked. `InputError` for a name that is none."""
+        known = self.terms.profiles
+        named = [lookup(name, known, "profile", self.at) for name in (known if names is None else names)]
+        return [profile for profile in named if serving in (None, profile.serves)]
+
+    def fact(self, name: str) -> list[Occurrence]:
+        """The values of a fact; `InputError` when there is no such fact, or a file of it gives no value."""
+        found = self.files.resolve([lookup(name, self.terms.facts, "fact", self.at)])
+        for gap in found.gaps:
+            finding = gap.finding
+            message = f"fact {name}: {finding.observed} where {finding.required or 'a value'} is needed"
+            raise InputError(finding.code, message, at=finding.location, fix=finding.fix)
+        return list(found.occurrences)
+
+    def command(self, label: str) -> tuple[str, ...]:
+        """The tokens of a command of the contract; `InputError` for a label that is none."""
+        return lookup(label, self.terms.commands, "command", self.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +72,35 @@ class Result:
         return worst or (Outcome.PASS if self.evaluated else Outcome.NOT_APPLICABLE)
 
 
+NO_PARAMETERS: Mapping[str, JsonValue] = {"type": "object", "additionalProperties": False, "properties": {}}
+
+
 class Checker(ABC):
     """A rule. The version rises whenever the same input can get another answer."""
 
     name: ClassVar[str]
-    version: ClassVar[int]
+    version: ClassVar[int] = 1
     rule: ClassVar[str]
-    parameters: ClassVar[Mapping[str, JsonValue]] = {"type": "object", "additionalProperties": False, "properties": {}}
+    ids: ClassVar[tuple[str, ...]] = ()
+    """The numbered rules of the catalogue that this checker is."""
+    parameters: ClassVar[Mapping[str, JsonValue]] = NO_PARAMETERS
     """JSON Schema (Draft 2020-12) of the parameters, with a description for each."""
 
     @abstractmethod
     def check(self, case: Case, given: Parameters) -> Result:
-        """Hold the rule against a case. An `InputError` says that something it needs cannot be read."""
+        """Hold the rule against a case. An `InputError` says that something it needs cannot be read, a `NothingError` that it is not
+        there."""
 
-    def violation(self, at: Location, *, required: str, observed: str, fix: str) -> Finding:
-        """The finding that the rule is broken at a place."""
-        return Finding(Code.CONTRACT_VIOLATED, Outcome.FAIL, fix, checker=self.name, location=at, required=required, observed=observed)
+    def violation(
+        self,
+        at: Location,
+        *,
+        required: str,
+        observed: str,
+        fix: str,
+        outcome: Outcome = Outcome.FAIL,
+        severity: Severity = Severity.BLOCK,
+        code: Code = Code.CONTRACT_VIOLATED,
+    ) -> Finding:
+        """The finding that the rule is broken at a place, or whatever else `outcome` says of it."""
+        return Finding(code, outcome, fix, severity, self.name, location=at, required=required, observed=observed)

@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from countermark.attestations.codes import Severity
 from countermark.attestations.findings import Finding
 from countermark.attestations.located import JsonValue
 from countermark.contracts.checkers.base import Case, Checker, Parameters, Result
 from countermark.contracts.locators.base import Reading
-from countermark.contracts.pins import Pin, same, shown
+from countermark.contracts.pins import Pin, ValueType, referred, shown
 from countermark.contracts.places import Occurrence
 from countermark.contracts.terms import ANY_KNOWN
 
@@ -23,6 +24,7 @@ class PinsAgree(Checker):
     name = "pins.agree"
     version = 1
     rule = "Every place holds exactly the value that the contract pins for it, in the type that is pinned."
+    ids = ("ID-02",)
 
     def check(self, case: Case, given: Parameters) -> Result:
         """One finding for each place that differs, and one for each pin that most of its places contradict."""
@@ -32,7 +34,17 @@ class PinsAgree(Checker):
         findings = [finding for count in counts.values() for finding in self._differing(count)]
         unknown = [self._unknown(stray) for stray in strays]
         gaps = [gap.finding for gap in case.places.gaps]
-        return Result(len(case.places.occurrences), (*findings, *unknown, *gaps))
+        units = [finding for count in counts.values() for finding in self._units(count)]
+        return Result(len(case.places.occurrences), (*findings, *unknown, *units, *gaps))
+
+    def _units(self, count: "_Count") -> Iterator[Finding]:
+        """48 GiB and 48 GB are one number and two sizes; which is right no rule can tell, so it is a warning."""
+        named = [found for found in count.found if found.place.unit]
+        for found in named[1:]:
+            if found.place.unit != named[0].place.unit:
+                required = f"{count.pin.name} in {named[0].place.unit}, as at {named[0].at.file}:{named[0].at.line}"
+                fix = "state the value in one unit everywhere"
+                yield self.violation(found.at, required=required, observed=f"in {found.place.unit}", fix=fix, severity=Severity.WARN)
 
     def _differing(self, count: "_Count") -> Iterator[Finding]:
         pin, rival = count.pin, count.rival()
@@ -62,13 +74,15 @@ class _Count:
     pin: Pin
     agreeing: int = 0
     differing: list[Occurrence] = field(default_factory=list)
+    found: list[Occurrence] = field(default_factory=list)
 
     @property
     def places(self) -> int:
-        return self.agreeing + len(self.differing)
+        return len(self.found)
 
     def add(self, occurrence: Occurrence) -> None:
-        if same(occurrence.value, occurrence.place.expected(self.pin)):
+        self.found.append(occurrence)
+        if occurrence.says(self.pin):
             self.agreeing += 1
         else:
             self.differing.append(occurrence)
@@ -96,14 +110,14 @@ def _meant(occurrence: Occurrence, pins: Mapping[str, Pin]) -> list[Pin]:
     known = [pin for pin in pins.values() if place.type in (None, pin.type)]
     if place.locator.reading is Reading.PROSE:
         known = [pin for pin in known if pin.type.is_digest]
-    return [pin for pin in known if same(occurrence.value, place.expected(pin))] or _alike(occurrence.value, known)
+    return [pin for pin in known if occurrence.says(pin)] or _alike(occurrence.value, known)
 
 
 def _alike(value: JsonValue, known: list[Pin]) -> list[Pin]:
     """The pin whose digest this value abbreviates or misspells, if there is exactly one nearest."""
     if not isinstance(value, str):
         return []
-    bare = value.removeprefix("sha256:").lower()
+    bare = str(referred(value, ValueType.SHA256)).removeprefix("sha256:").lower()
     by_digits = {pin.hex: pin for pin in reversed(known) if pin.hex}
     begun = [digits for digits in by_digits if len(bare) >= 7 and digits.startswith(bare)]
     near = begun if len(begun) == 1 else difflib.get_close_matches(bare, by_digits, n=1, cutoff=_LIKENESS)

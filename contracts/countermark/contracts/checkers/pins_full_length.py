@@ -1,11 +1,15 @@
 """`pins.full-length` (catalogue RE-12): a digest that is cut short names nothing."""
 
 import re
+from collections.abc import Iterator
 
+from countermark.attestations.codes import Severity
 from countermark.attestations.findings import Finding
 from countermark.contracts.checkers.base import Case, Checker, Parameters, Result
-from countermark.contracts.locators.base import Reading
-from countermark.contracts.pins import Pin, ValueType, shown
+from countermark.contracts.checkers.parameters import fields, group, many, objects, pointer, text
+from countermark.contracts.checkers.records import blocks
+from countermark.contracts.locators.base import Found, Reading
+from countermark.contracts.pins import Pin, ValueType, referred, shown
 from countermark.contracts.places import Occurrence
 from countermark.contracts.terms import Place, Terms
 
@@ -13,19 +17,49 @@ _ANY_DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 class PinsFullLength(Checker):
-    """Holds what stands at each place of a digest's type against the form of that type."""
+    """Holds what stands at each place of a digest's type against the form of that type.
+
+    A record that also holds the whole digest may abbreviate it: that is a search term and a warning, never an identity.
+    """
 
     name = "pins.full-length"
     version = 1
     rule = "Every digest and git id stands in full length, in lower case and in the form of its type."
+    ids = ("RE-12",)
+    parameters = fields(
+        prefixes=many(
+            "records that abbreviate a digest which they also hold in full",
+            group(
+                "one such record",
+                "file",
+                "prefix",
+                "of",
+                file=text("path or glob of the records"),
+                each=pointer("the blocks that hold both"),
+                prefix=pointer("the abbreviations"),
+                of=pointer("the whole digest"),
+            ),
+        )
+    )
 
     def check(self, case: Case, given: Parameters) -> Result:
         """One finding for each value that is too short or long, not lower-case hex, or not text."""
-        del given
         judged = [found for found in case.places.occurrences if _holds_digests(found.place, case.terms)]
         bad = [self._malformed(found, case.terms) for found in judged if not _well_formed(found, case.terms)]
         gaps = [gap.finding for gap in case.places.gaps if _holds_digests(gap.place, case.terms)]
-        return Result(len(judged), (*bad, *gaps))
+        short = [
+            (block, found) for entry in objects(given.get("prefixes")) for block in blocks(case, entry) for found in block.all("prefix")
+        ]
+        cut = [finding for block, found in short for finding in self._abbreviation(found, block.one("of"))]
+        return Result(len(judged) + len(short), (*bad, *gaps, *cut))
+
+    def _abbreviation(self, found: Found, whole: Found) -> Iterator[Finding]:
+        required, observed, fix = f"the whole digest {shown(whole.value)}", shown(found.value), "write the whole digest"
+        is_one = isinstance(found.value, str) and isinstance(whole.value, str) and whole.value.startswith(found.value) and found.value != ""
+        if not is_one:
+            yield self.violation(found.at, required=required, observed=f"{observed}, which is no abbreviation of it", fix=fix)
+        elif found.value != whole.value:
+            yield self.violation(found.at, required=required, observed=observed, fix=fix, severity=Severity.WARN)
 
     def _malformed(self, found: Occurrence, terms: Terms) -> Finding:
         kind = _type_at(found.place, terms)
@@ -51,7 +85,8 @@ def _well_formed(found: Occurrence, terms: Terms) -> bool:
     form = kind.form if kind else None
     if found.place.locator.reading is Reading.PROSE and (kind is None or kind.is_oci):
         form = _ANY_DIGEST if kind is None else ValueType.SHA256.form
-    return isinstance(found.value, str) and form is not None and form.fullmatch(found.value) is not None
+    value = referred(found.value, kind)
+    return isinstance(value, str) and form is not None and form.fullmatch(value) is not None
 
 
 def _abbreviated(found: Occurrence, terms: Terms) -> Pin | None:

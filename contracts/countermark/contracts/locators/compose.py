@@ -67,7 +67,7 @@ class ServiceCommands:
             if isinstance(part, Found) and part.value is not None:
                 found.extend(flag_values(self._direct(part), argument, path, self.file.known, strict=False))
                 found.extend(flag_values(self._run_by_a_shell(part), argument, path, {}))
-        return tuple(self._exact(value, argument) for value in found) or (Absent(Location(path)),)
+        return tuple(self._exact(value, argument) for value in found) or (Absent(Location(path, 1)),)
 
     def _direct(self, found: Found) -> Sequence[Command]:
         """The words that Compose itself splits and interpolates, whatever their quotes."""

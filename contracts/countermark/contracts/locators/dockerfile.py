@@ -29,7 +29,7 @@ class Instructions:
         name, _, key = argument.partition(" ")
         scope = _Scope(self.path)
         found = [Found(it.value, it.at) for instruction in self.instructions for it in scope.take(*instruction, name, key)]
-        return tuple(found) or (Absent(Location(self.path)),)
+        return tuple(found) or (Absent(Location(self.path, 1)),)
 
 
 @dataclass(slots=True)

@@ -31,7 +31,7 @@ class Environment:
     def find(self, argument: str) -> Sequence[Found | Absent]:
         """Each value that is assigned to the name."""
         found = tuple(Found(setting.value, setting.at) for name, setting in self.lines if name == argument)
-        return found or (Absent(Location(self.path)),)
+        return found or (Absent(Location(self.path, 1)),)
 
 
 class EnvFile(Locator):

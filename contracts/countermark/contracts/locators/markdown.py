@@ -38,7 +38,7 @@ class Page:
     def find(self, argument: str) -> Sequence[Found | Absent]:
         """The facts of the kind that is asked for, in reading order."""
         readers = {"all-digests": self._digests, "commands": self._commands, "claims": self._claims}
-        return tuple(readers[argument]()) or (Absent(Location(self.path)),)
+        return tuple(readers[argument]()) or (Absent(Location(self.path, 1)),)
 
     def commands(self) -> Iterator[Command]:
         """The commands of the fenced blocks; `InputError` with the place of a quote that is not closed."""

@@ -84,7 +84,7 @@ class Script:
 
     def find(self, argument: str) -> Sequence[Found | Absent]:
         """Each value that the flag is given."""
-        return tuple(flag_values(self.commands, argument, self.path, self.known)) or (Absent(Location(self.path)),)
+        return tuple(flag_values(self.commands, argument, self.path, self.known)) or (Absent(Location(self.path, 1)),)
 
 
 class Arguments(Locator):

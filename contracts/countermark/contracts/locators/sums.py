@@ -34,7 +34,7 @@ class ChecksumList:
         found = tuple(
             Found(entry.digest, entry.at) for entry in self.entries if entry.path.removeprefix("./") == argument.removeprefix("./")
         )
-        return found or (Absent(Location(self.path)),)
+        return found or (Absent(Location(self.path, 1)),)
 
 
 class Sums(Locator):

@@ -24,7 +24,7 @@ class Lines:
             for match in expression.finditer(line)
             if match[1] is not None
         ]
-        return tuple(found) or (Absent(Location(self.path)),)
+        return tuple(found) or (Absent(Location(self.path, 1)),)
 
 
 class Text(Locator):
