@@ -10,10 +10,10 @@ demo: .venv/ready
 	@$(BIN)/countermark demo demo
 
 test: .venv/ready
-	@$(BIN)/pytest -m "not slow and not gpu" $(PYTEST_ARGS)
+	@$(BIN)/pytest -n auto --maxprocesses 8 -m "not slow and not gpu" $(PYTEST_ARGS)
 
 test-extended: .venv/ready
-	@$(BIN)/pytest -m "not gpu" $(PYTEST_ARGS)
+	@$(BIN)/pytest -n auto --maxprocesses 8 -m "not gpu" $(PYTEST_ARGS)
 
 lint: .venv/ready
 	@$(BIN)/ruff format --check .

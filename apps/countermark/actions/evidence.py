@@ -16,6 +16,7 @@ from countermark.attestations.trust import TrustPolicy
 from countermark.attestations.verifier import PolicyTrust, Verifier
 from countermark.contracts.aliases import Names
 from countermark.contracts.evidence import Evidence, Record
+from countermark.contracts.relevance import relevant
 from countermark.ledger.leaf import EntryKind
 from countermark.ledger.read import Entry, LedgerReader
 
@@ -33,7 +34,7 @@ class Gatherer:
         """The records, in the order of the log, and the number of notices that were walked."""
         notices = self._reader.notices()
         records = {record.index: record for record in self._records(notices)}
-        names = Names.of(subject, Evidence.of(records.values(), self._policy), platform)
+        names = Names.of(subject, Evidence.of(relevant(records.values(), subject), self._policy), platform)
         for digest in sorted({subject} | names.passes | names.rejections):
             self._add(records, self._reader.find_subject(digest.kind, digest.hex))
         self._add_what_they_rest_on(records)
@@ -67,10 +68,10 @@ class Gatherer:
         results = self._verifier.judge_signatures(envelope, admitted)
         statement = Statement.parse(entry.payload, source)
         good = {result.principal for result in results if result.code is Code.OK and result.principal}
-        named = tuple(sorted({result.principal for result in results if result.principal}))
+        named = good or {result.principal for result in results if result.principal}
         roles, code = self._roles(statement.predicate_type, good)
         bad = next((result.code for result in results if result.code is not Code.OK), Code.SIGNER_UNTRUSTED)
-        return Record(entry.index, entry.digest, statement, named, roles, admitted, code if good else bad)
+        return Record(entry.index, entry.digest, statement, tuple(sorted(named)), roles, admitted, code if good else bad)
 
     def _roles(self, predicate_type: str, principals: set[str]) -> tuple[tuple[str, ...], Code]:
         try:
@@ -80,13 +81,13 @@ class Gatherer:
 
 
 def _rests_on(records: Iterable[Record]) -> Iterator[Digest]:
+    """The payloads that receipts and rejections rest on, and the test results that an image statement names."""
     for record in records:
         predicate = record.statement.predicate
-        items = predicate.get("rests_on") if isinstance(predicate, dict) else None
-        for item in items if isinstance(items, list) else []:
-            digest = _payload(item)
-            if digest:
-                yield digest
+        for name in ("rests_on", "test_results") if isinstance(predicate, dict) else ():
+            items = predicate.get(name) if isinstance(predicate, dict) else None
+            found = (_payload(item) for item in (items if isinstance(items, list) else []))
+            yield from (digest for digest in found if digest)
 
 
 def _payload(item: object) -> Digest | None:

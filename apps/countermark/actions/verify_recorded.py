@@ -57,9 +57,9 @@ def verify_image(workspace: Workspace, path: Path, digest: str | None, platform:
 def verify_model(workspace: Workspace, folder: Path, revision: str | None, progress: Progress = silent) -> Comparison:
     """Compare every `model/v1` about a revision with the files of a folder."""
     from countermark.recorders.model_check import check_model
-    from countermark.recorders.model_folder import read_folder
+    from countermark.recorders.model_folder import list_folder
 
-    known = revision or read_folder(folder).revision
+    known = revision or list_folder(folder).revision
     if known is None:
         raise InputError(Code.BAD_DIGEST, "the folder does not say its revision", at=Location(str(folder)), fix="give it with --revision")
     found = Digest(DigestKind.GIT_COMMIT, known)

@@ -1,4 +1,4 @@
-"""The example of the demo: an engine's source, the maintainers' repository that pins it in nine places, an image, a model."""
+"""The example of the demo: an engine's source, the maintainers' repository that pins it in eight places, an image, a model."""
 
 import hashlib
 import io
@@ -33,7 +33,7 @@ def make_engine(folder: Path) -> tuple[str, str]:
 
 
 def make_release(folder: Path, commit: str, tree: str) -> None:
-    """The maintainers' repository: the engine's commit stands in nine places, and a contract says that they are one."""
+    """The maintainers' repository: the engine's commit stands in eight places, and a contract says that they are one."""
     _commit(folder, release_files(commit, tree), "Pin the engine")
 
 

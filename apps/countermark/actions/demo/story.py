@@ -15,7 +15,7 @@ from countermark.actions.gate import Asked, gate
 from countermark.actions.init import initialise
 from countermark.actions.verify_contract import Judged, judge_commit
 from countermark.actions.workspace import Workspace
-from countermark.attestations.codes import Code, ExitCode
+from countermark.attestations.codes import Code, ExitCode, Severity
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.errors import InputError, Location
 from countermark.contracts.decision import Decision
@@ -99,7 +99,7 @@ class Story:
         return done
 
     def _decide(self, workspace: Workspace, policy: Path, image: Digest, commit: str) -> None:
-        self.tell("3. The contract: the engine's commit stands in nine places and is one")
+        self.tell("3. The contract: the engine's commit stands in eight places, and everywhere it is the one that is pinned")
         contract = self.folder / "release" / "contract.yaml"
         self._judge(judge_commit(contract, None, workspace, None), ExitCode.YES)
         self._gate(workspace, policy, image, "ALLOW", Code.OK)
@@ -134,7 +134,8 @@ class Story:
         flip_one_bit(workspace.ledger, copy)
         report = self._audit(Workspace(copy, workspace.trust_file), ExitCode.TAMPERED)
         for finding in report.findings:
-            self.tell(f"   ✗ {finding.subject or 'the ledger'}  {finding.observed}  [{finding.code}]")
+            if finding.severity is Severity.BLOCK:
+                self.tell(f"   ✗ {finding.subject or 'the ledger'}  {finding.observed}  [{finding.code}]")
 
     def _audit(self, workspace: Workspace, wanted: ExitCode) -> AuditReport:
         report = audit_ledger(workspace, [], signatures=True)
@@ -155,16 +156,19 @@ def own_checkout() -> Path | None:
 
 
 def flip_one_bit(ledger: Path, copy: Path) -> None:
-    """Copy a ledger and change one bit of its longest payload, past the triggers, as somebody with the file could."""
+    """Copy a ledger and change one bit of its longest payload, as somebody with the file could: the guards go and come back."""
     source, target = sqlite3.connect(ledger), sqlite3.connect(copy)
     try:
         source.backup(target)
-        for (name,) in target.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        guards = target.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'payload'").fetchall()
+        for name, _ in guards:
             target.execute(f'DROP TRIGGER "{name}"')
         sha256, data = target.execute("SELECT sha256, data FROM payload ORDER BY size DESC LIMIT 1").fetchone()
         middle = len(data) // 2
         changed = data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
         target.execute("UPDATE payload SET data = ? WHERE sha256 = ?", (changed, sha256))
+        for _, sql in guards:
+            target.execute(sql)
         target.commit()
     finally:
         source.close()
