@@ -166,11 +166,12 @@ def test_nothing_is_signed_on_top_of_something_altered(small: Box, change: str) 
     assert len(_rows(small, "SELECT 1 FROM checkpoint")) == 2
 
 
-def test_what_was_stored_is_read_back_before_a_tile_is_signed(small: Box) -> None:
+@pytest.mark.parametrize("change", ["UPDATE entry SET leaf_hash = zeroblob(32) WHERE idx = 100", "DELETE FROM entry WHERE idx = 100"])
+def test_what_was_stored_is_read_back_before_a_tile_is_signed(small: Box, change: str) -> None:
     small.append(*(small.passed(number) for number in range(240)))
     with small.writer() as writer:
         writer.append([small.passed(300)])
-        small.edit("UPDATE entry SET leaf_hash = zeroblob(32) WHERE idx = 100")
+        small.edit(change)
         with pytest.raises(TamperError):
             writer.append([small.passed(number) for number in range(301, 320)])
 
@@ -191,6 +192,23 @@ def test_after_a_commit_that_failed_the_writer_is_dead(small: Box, monkeypatch: 
             writer.append([small.passed(2)])
     small.append(small.passed(1))
     assert small.audit().exit is ExitCode.YES
+
+
+def test_a_ledger_that_lost_its_journal_mode_is_not_written_to(small: Box) -> None:
+    connection = raw(small.path)
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.close()
+    with pytest.raises(CannotTellError) as caught:
+        small.writer()
+    assert caught.value.code is Code.LEDGER_SCHEMA
+
+
+def test_a_row_that_the_ledger_should_take_and_refuses_is_tampering(small: Box) -> None:
+    connection = raw(small.path)
+    connection.execute("CREATE TRIGGER sabotage BEFORE INSERT ON subject BEGIN SELECT RAISE(ABORT, 'no'); END")
+    connection.close()
+    with pytest.raises(TamperError, match="refuses a row"):
+        small.append(small.passed(1))
 
 
 def test_every_commit_reaches_the_disk(small: Box) -> None:

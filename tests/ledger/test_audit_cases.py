@@ -10,10 +10,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from ledger_box import Box, make_box, raw
 
 from countermark.attestations.codes import Code, ExitCode, Severity
-from countermark.attestations.errors import CannotTellError
+from countermark.attestations.errors import CannotTellError, RefusedError
 from countermark.attestations.keys import PublicKey, Signer, generate_pem
 from countermark.ledger.audit import audit
-from countermark.ledger.audit_report import AuditReport, name_entries
+from countermark.ledger.audit_report import AuditReport, name_entries, write_record
 from countermark.ledger.leaf import EntryKind, Leaf
 from countermark.ledger.merkle import leaf_hash
 from countermark.ledger.note import CheckpointSigner
@@ -319,6 +319,18 @@ def test_an_audit_of_nothing_is_no_yes(small: Box) -> None:
     small.edit(*(f"DELETE FROM {table}" for table in ("entry", "payload", "checkpoint", "head", "ledger", "index_digest")))
     small.edit(*(f"DELETE FROM {table}" for table in ("subject", "signature", "statement", "key_event")))
     assert small.audit().exit is not ExitCode.YES
+
+
+def test_a_whole_audit_is_put_on_record_and_no_other(small: Box) -> None:
+    report = small.audit()
+    path = write_record(report, small.path, "alice", 7)
+    fields = json.loads(path.read_bytes())
+    assert path.name == "countermark.audit"
+    assert fields == {"origin": report.origin, "size": 9, "root": report.root.hex(), "audited": 7, "by": "alice"}
+    with pytest.raises(RefusedError):
+        write_record(replace(report, evaluated=8), small.path, "alice", 7)
+    with pytest.raises(CannotTellError):
+        write_record(report, small.path / "x.db", "alice", 7)
 
 
 @pytest.mark.parametrize(

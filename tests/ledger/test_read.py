@@ -156,6 +156,27 @@ def test_an_altered_head_or_genesis_is_tampering(small: Box, change: str) -> Non
         small.reader()
 
 
+@pytest.mark.parametrize("leaf", [b"", b"\2", None])
+def test_an_entry_0_that_is_no_genesis_is_tampering(small: Box, leaf: bytes | None) -> None:
+    with small.reader() as reader:
+        value = reader.entry(6).leaf.encode() if leaf is None else leaf
+    small.edit("UPDATE entry SET leaf = ? WHERE idx = 0", values=(value,))
+    with pytest.raises(TamperError, match="entry 0"):
+        small.reader()
+
+
+def test_a_damaged_tree_is_tampering(large: Box) -> None:
+    large.edit("UPDATE tile SET hashes = zeroblob(100)")
+    with pytest.raises(TamperError):
+        large.reader()
+
+
+def test_what_a_signature_is_over_is_the_pae(small: Box) -> None:
+    with small.reader() as reader:
+        entry = reader.entry(2)
+    small.operator.public.verify(entry.signed_bytes, entry.leaf.signatures[0].signature)
+
+
 @pytest.mark.parametrize(
     "change",
     [

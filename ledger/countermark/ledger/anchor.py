@@ -17,8 +17,9 @@ from typing import Final, Self
 import platformdirs
 
 from countermark.attestations import jsontext
-from countermark.attestations.codes import Code
+from countermark.attestations.codes import Code, Outcome, Severity
 from countermark.attestations.errors import CannotTellError, CountermarkError, InputError, Location, TamperError
+from countermark.attestations.findings import Finding
 from countermark.ledger.note import Checkpoint, VerifierKey, open_checkpoint
 
 _FIELDS: Final = frozenset({"origin", "size", "root", "note", "written"})
@@ -100,6 +101,19 @@ def check_growth(anchor: Anchor, size: int, root_then: bytes | None) -> None:
         raise TamperError(
             Code.SPLIT_VIEW, message, at=Location(anchor.origin), fix="compare the anchor's note with the ledger's: both are proof"
         )
+
+
+def missing_anchor(path: Path) -> Finding:
+    """That nothing outside the ledger remembers its head, so that an older copy could not be told from the newest."""
+    return Finding(
+        Code.INCOMPLETE,
+        Outcome.NOT_RUN,
+        severity=Severity.INFO,
+        checker="anchor",
+        required="the head of the ledger, remembered outside it",
+        observed=f"no anchor at {path}",
+        fix="nothing, on a new machine; else find out who removed it",
+    )
 
 
 class AnchorFile:

@@ -14,7 +14,7 @@ from sqlalchemy import ClauseElement, Column, Select, bindparam, insert, select,
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from countermark.attestations.codes import Code
-from countermark.attestations.errors import CannotTellError, CountermarkError, TamperError
+from countermark.attestations.errors import CannotTellError, CountermarkError, InputError, TamperError
 from countermark.ledger import tables
 from countermark.ledger.chains import EMPTY, begins_tile, extend_notes, extend_rows, tile_of
 from countermark.ledger.leaf import NO_HASH, Leaf
@@ -181,12 +181,16 @@ def _write_derived(session: Session, start: int, new: Sequence[Prepared]) -> Non
 def _write_tiles(session: Session, before: int, grown: LogState) -> None:
     """The tiles that became full. What was stored is read back before anything is signed over it: one flipped bit has ended logs."""
     completed = list(tiles_completed(before, grown.size))
-    for level, index in completed:
-        start, last = index * TILE_WIDTH, (index + 1) * TILE_WIDTH - 1
-        found = session.rows(_SELECT_ROOTS, level - 1, start, last) if level else session.rows(_SELECT_HASHES, start, last)
-        hashes = b"".join(value for (value,) in found)
-        session.change(_INSERT["tile"], level, index, hashes, tile_root(hashes))
-    if completed and root_at(grown.size, tile_reader(session, grown.size)) != grown.root:
+    try:
+        for level, index in completed:
+            start, last = index * TILE_WIDTH, (index + 1) * TILE_WIDTH - 1
+            found = session.rows(_SELECT_ROOTS, level - 1, start, last) if level else session.rows(_SELECT_HASHES, start, last)
+            hashes = b"".join(value for (value,) in found)
+            session.change(_INSERT["tile"], level, index, hashes, tile_root(hashes))
+        agrees = not completed or root_at(grown.size, tile_reader(session, grown.size)) == grown.root
+    except InputError as error:
+        raise _tampered(f"the tree in the database has holes: {error.message}") from None
+    if not agrees:
         raise _tampered("the tree in the database is not the tree that was signed")
 
 

@@ -1,10 +1,13 @@
 """What an audit says: findings of a closed vocabulary, each with the entries it concerns, and one exit code."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from countermark.attestations.codes import Code, ExitCode, Outcome, Severity
+from countermark.attestations.errors import CannotTellError, Location, RefusedError
 from countermark.attestations.findings import Finding
 
 EXITS: Final = {
@@ -58,6 +61,25 @@ class AuditReport:
         if not self.of:
             return ExitCode.NOTHING
         return ExitCode.YES if self.evaluated == self.of else ExitCode.CANNOT_TELL
+
+
+def write_record(report: AuditReport, ledger: Path, by: str, audited_ms: int) -> Path:
+    """Write `NAME.audit` beside the ledger: that `by` audited it to this size at `audited_ms` (since 1970 UTC) and found it whole.
+
+    `RefusedError` for a report that is not a yes; `CannotTellError` UNREADABLE when the file cannot be written.
+    """
+    if report.exit is not ExitCode.YES:
+        raise RefusedError(Code.INCOMPLETE, "only a complete audit without a blocking finding is put on record", fix="settle its findings")
+    path = ledger.with_suffix(".audit")
+    fields = {"origin": report.origin, "size": report.size, "root": report.root.hex(), "audited": audited_ms, "by": by}
+    waiting = path.with_name(f"{path.name}.tmp")
+    try:
+        waiting.write_bytes(json.dumps(fields, indent=1).encode() + b"\n")
+        waiting.replace(path)
+    except OSError as error:
+        message = f"the record of the audit cannot be written: {error.strerror}"
+        raise CannotTellError(Code.UNREADABLE, message, at=Location(str(path)), fix="make the folder writable") from None
+    return path
 
 
 @dataclass(frozen=True, slots=True)

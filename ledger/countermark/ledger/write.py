@@ -10,13 +10,13 @@ from typing import Self
 from sqlalchemy import func, insert, select
 from sqlalchemy.exc import DBAPIError
 
-from countermark.attestations.codes import Code, Outcome, Severity
+from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.errors import CannotTellError, InputError, Location, RefusedError, TamperError
 from countermark.attestations.findings import Finding
 from countermark.attestations.keys import Signer
 from countermark.ledger import tables
-from countermark.ledger.anchor import Anchor, AnchorFile, check_growth, default_path
+from countermark.ledger.anchor import Anchor, AnchorFile, check_growth, default_path, missing_anchor
 from countermark.ledger.append import NOTHING_YET, LogState, existing, extend_log, read_head, tile_reader
 from countermark.ledger.database import connect
 from countermark.ledger.genesis import Genesis
@@ -209,19 +209,6 @@ def initialise(
     with LedgerWriter(path, log_signer, anchor, clock) as writer:
         writer.begin_log(genesis, first)
     return genesis
-
-
-def missing_anchor(path: Path) -> Finding:
-    """That nothing outside the ledger remembers its head, so that an older copy could not be told from the newest."""
-    return Finding(
-        Code.INCOMPLETE,
-        Outcome.NOT_RUN,
-        severity=Severity.INFO,
-        checker="anchor",
-        required="the head of the ledger, remembered outside it",
-        observed=f"no anchor at {path}",
-        fix="nothing, on a new machine; else find out who removed it",
-    )
 
 
 def _first_of_each(batch: Sequence[Prepared], indices: Mapping[bytes, int]) -> list[Prepared]:
