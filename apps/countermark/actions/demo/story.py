@@ -5,9 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from countermark.recorders.junit import record_tests
-from countermark.recorders.model import record_model
-
 from countermark.actions.appending import Recorded, record
 from countermark.actions.audit import audit_ledger
 from countermark.actions.demo import example
@@ -22,6 +19,8 @@ from countermark.contracts.decision import Decision
 from countermark.contracts.explain_text import explain
 from countermark.ledger.audit_report import AuditReport
 from countermark.recorders.image import record_image
+from countermark.recorders.junit import record_tests
+from countermark.recorders.model import record_model
 from countermark.recorders.recording import Recording
 from countermark.recorders.source import record_source
 
