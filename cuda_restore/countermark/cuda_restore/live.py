@@ -8,8 +8,8 @@ is a wrong answer from restored tokens.
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Self
 
 from countermark.attestations.codes import Code, Outcome
 from countermark.attestations.digests import Digest, DigestKind
@@ -18,6 +18,7 @@ from countermark.attestations.located import JsonValue
 from countermark.attestations.outcomes import roll_up
 from countermark.cuda_restore.openai_client import Completion, EndpointError, Url, complete, read_counters
 from countermark.cuda_restore.questions import Question
+from countermark.cuda_restore.restore_plan import RestorePlan
 
 SETTLE_S: Final = 1.0
 """How long a server may take to count a request that it has answered, in seconds."""
@@ -43,7 +44,7 @@ class LiveTest:
     metrics: Metrics
     committed_tokens: int
     timeout_s: float
-    settle_s: float = SETTLE_S
+    settle_s: float
 
     def __post_init__(self) -> None:
         words = {question.normalised(question.required) for question in self.prompts}
@@ -51,6 +52,27 @@ class LiveTest:
             raise _refuse("the stored prompts do not need different words", "store two prompts that a mix-up would tell apart")
         if not any(self.control.differs_in_one_token(prompt) for prompt in self.prompts):
             raise _refuse("the control is none of the prompts with one token changed", "change one early token of a stored prompt")
+
+    @classmethod
+    def of(cls, plan: RestorePlan) -> Self:
+        """What a plan asks. `InputError` when it has no `live`, or when its requests or addresses have no meaning."""
+        live = plan.live
+        if live is None:
+            raise _refuse("the plan names no served model", "add live to it")
+        prompts = tuple(Question.load(one.file, one.required, one.normalisation) for one in live.prompts)
+        control = Question.load(live.control.file, live.control.required)
+        base = next((prompt for prompt in prompts if control.differs_in_one_token(prompt)), control)
+        counters = Metrics(Url.parse(live.metrics.url), live.metrics.restored_tokens, live.metrics.local_hit_tokens)
+        return cls(
+            endpoint=Url.parse(live.endpoint),
+            model=live.model,
+            prompts=prompts,
+            control=replace(control, normalisation=base.normalisation),
+            metrics=counters,
+            committed_tokens=plan.committed_tokens,
+            timeout_s=float(live.timeout_s),
+            settle_s=SETTLE_S,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,3 +65,8 @@ class RungReport:
         """The rung in `rungs`."""
         reason: dict[str, JsonValue] = {"reason": self.why} if self.why else {}
         return {"outcome": str(self.outcome), **reason, "controls": [control.to_json() for control in self.controls]}
+
+
+def not_run(why: str) -> RungReport:
+    """The report of a rung that was not climbed."""
+    return RungReport(Outcome.NOT_RUN, why)

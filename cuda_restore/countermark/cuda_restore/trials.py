@@ -52,6 +52,14 @@ class Trial:
     codeword: str
 
     @property
+    def why(self) -> str | None:
+        """Why the codeword was not answered; nothing when it was."""
+        errors = [str(rank.error) for rank in self.ranks if rank.error]
+        if errors or self.answer is None:
+            return errors[0] if errors else "no answer"
+        return self.answer.why
+
+    @property
     def seen_by(self) -> set[Rung]:
         """The rungs that notice something."""
         seen = {Rung.COVERAGE} if any(rank.error for rank in self.ranks) else set()

@@ -1,0 +1,384 @@
+"""The ladder: what each rung says, that a blind rung has nothing to say, and what may be derived from a climb."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from live_server import LOCAL, MODEL, RESTORED, Confused, OracleService, prime, save, serving, stored_request
+from qualifying import BUNDLED, IMAGE, ROOT, RUN, STORED, Stored, signed_by_another, store
+
+from countermark.attestations.codes import Code, Outcome
+from countermark.attestations.digests import Digest, DigestKind
+from countermark.attestations.errors import CannotTellError, InputError
+from countermark.attestations.located import JsonValue
+from countermark.attestations.outcomes import restore_outcome
+from countermark.attestations.predicate_types import PredicateName
+from countermark.attestations.schema import problems
+from countermark.attestations.times import Instant
+from countermark.contracts.controls import control
+from countermark.cuda_restore import ladder, receipts
+from countermark.cuda_restore.controls import NOT_IN_ROOT, OBJECT_CHANGED, SPAN_LEFT_OUT, SPAN_TWICE
+from countermark.cuda_restore.cpu_device import CpuDevice, Deferral
+from countermark.cuda_restore.device import Device, DeviceInfo, DeviceKind, DriverError, DriverState
+from countermark.cuda_restore.events import FaultInjected
+from countermark.cuda_restore.faults import FAULTS
+from countermark.cuda_restore.ladder import Qualification, qualify
+from countermark.cuda_restore.oracle import Cache
+from countermark.cuda_restore.oracle_prompt import write_prompt
+from countermark.cuda_restore.receipts import Basis, derive_receipts
+from countermark.cuda_restore.restore_run import Engine, restore_run
+from countermark.cuda_restore.result import RestoreOutcome
+from countermark.cuda_restore.rungs import Control, Rung, RungReport
+from countermark.cuda_restore.trace import parse_traces
+
+ENGINE = Engine(Digest(DigestKind.GIT_COMMIT, "0a" * 20), "0.1.0")
+FROM, TO = Instant.parse("2026-12-01T00:00:00Z"), Instant.parse("2026-12-01T00:01:00Z")
+FEW = ["page-swap", "other-prompt"]
+
+Run = dict[str, Any]
+
+
+def run_of(found: Qualification) -> Run:
+    run = restore_run(found, ENGINE)
+    assert problems("restore-run", run) == []
+    assert json.loads(json.dumps(run)) == run
+    return run
+
+
+def receipts_of(found: Qualification, **basis: Any) -> dict[str, Run]:
+    rested = Basis(RUN, restore_outcome(run_of(found)), FROM, TO, **basis)
+    derived = derive_receipts(found, rested)
+    for receipt in derived:
+        assert problems("qualification-receipt", receipt) == []
+    return {str(receipt["capability"]): receipt for receipt in derived}
+
+
+def outcomes(found: Qualification) -> list[str]:
+    return [str(found.rungs[rung].outcome) for rung in Rung]
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Stored:
+    return store(tmp_path_factory.mktemp("stored"))
+
+
+@pytest.fixture(scope="module")
+def climbed(stored: Stored) -> Qualification:
+    return stored.qualify()
+
+
+def test_an_untouched_snapshot_answers_red(climbed: Qualification) -> None:
+    run = run_of(climbed)
+    assert outcomes(climbed) == ["pass", "pass", "pass", "pass", "not-run"]
+    assert run["rungs"]["5-live"] == {"outcome": "not-run", "reason": "no endpoint in the plan", "controls": []}
+    assert run["answer"]["raw"] == "response-raw:sha256:b1f51a511f1da0cd348b8f8598db32e61cb963e5fc69e2b41485bf99590ed75a"
+    assert (run["answer"]["required"], run["answer"]["outcome"], run["outcome"]) == ("red", "pass", "verified")
+    assert restore_outcome(run) is Outcome.PASS
+    assert run["device"] == {"kind": "cpu", "name": "deferred-lazy", "driver": run["device"]["driver"]}
+    assert run["tuple"] == {"image": IMAGE, "source": str(ENGINE.source), "snapshot": str(ROOT)}
+    assert [rank["stream_digest"] for rank in run["ranks"]] == ["verified", "verified"]
+    assert [rank["structural"] for rank in run["ranks"]] == ["pass", "pass"]
+
+
+def test_every_control_is_caught_by_its_rung(climbed: Qualification) -> None:
+    controls = {rung: [one["fault"] for one in climbed.rungs[rung].to_json()["controls"]] for rung in Rung}  # type: ignore[union-attr,index,call-overload]  # a list of objects
+    assert controls[Rung.SIGNED_ROOT] == [NOT_IN_ROOT, OBJECT_CHANGED]
+    assert controls[Rung.COVERAGE] == [SPAN_LEFT_OUT, SPAN_TWICE]
+    for rung in (Rung.READBACK, Rung.ORACLE):
+        assert controls[rung] == [fault.name for fault in FAULTS if rung in fault.rungs]
+    for rung, report in climbed.rungs.items():
+        assert all(one.caught_by is rung and one.outcome is Outcome.PASS for one in report.controls)
+
+
+def test_every_fault_names_itself_in_the_signed_trace(climbed: Qualification) -> None:
+    run = run_of(climbed)
+    traces = parse_traces(climbed.trace, "trace")
+    assert run["trace"] == {
+        "events": len(climbed.trace.splitlines()),
+        "digest": str(Digest.of(DigestKind.FILE, climbed.trace)),
+    }
+    named = [event.fault for trace in traces for event in trace.events if isinstance(event, FaultInjected)]
+    assert named == [fault.name for fault in FAULTS for _ in range(BUNDLED.ranks)] + [OBJECT_CHANGED]
+    assert not any(isinstance(event, FaultInjected) for trace in traces[:2] for event in trace.events)
+
+
+def _swap_two_pages(caches: Sequence[Cache]) -> None:
+    for cache in caches:
+        cache[:, :, [2, 5]] = cache[:, :, [5, 2]].copy()
+
+
+def test_swapped_pages_under_a_root_signed_anew_do_not_answer_red(tmp_path: Path) -> None:
+    """Every hash is right, the root lists these very manifests, and every page lies where the stream says. The meaning is gone."""
+    found = store(tmp_path, _swap_two_pages).qualify(faults=FEW)
+    run = run_of(found)
+    assert outcomes(found) == ["pass", "pass", "pass", "fail", "not-run"]
+    assert run["answer"]["outcome"] == "fail"
+    assert run["answer"]["raw"] == str(Digest.of(DigestKind.RESPONSE_RAW, b"spark"))
+    assert "the oracle's own snapshot: slot head, layer 0, rank 0, needle 4" in run["rungs"]["4-oracle"]["reason"]
+    assert (run["outcome"], restore_outcome(run)) == ("recompute", Outcome.FAIL)
+    assert [rank["structural"] for rank in run["ranks"]] == ["pass", "pass"]
+    assert receipts_of(found)["restore.structural"]["outcome"] == "fail"
+
+
+def test_a_snapshot_that_is_not_the_oracles_is_judged_by_the_bundled_one(tmp_path: Path) -> None:
+    prompt = write_prompt(STORED, "teal", episode=5)
+    found = store(tmp_path, prompt=prompt).qualify(faults=FEW)
+    assert outcomes(found)[:4] == ["pass"] * 4
+    assert found.answer is not None
+    assert found.answer["required"] == "red"
+
+
+def test_without_a_signed_root_nothing_is_restored(stored: Stored) -> None:
+    for signed, reason in ((None, "no signed statement"), (signed_by_another(stored), "is not listed in the signed root")):
+        found = qualify(stored.plan(faults=FEW), signed, shape=BUNDLED)
+        run = run_of(found)
+        assert outcomes(found) == ["fail", "not-run", "not-run", "pass", "not-run"]
+        assert reason in run["rungs"]["1-signed-root"]["reason"]
+        assert [rank["counters"]["launches"] for rank in run["ranks"]] == [0, 0]
+        assert (run["outcome"], restore_outcome(run)) == ("recompute", Outcome.FAIL)
+
+
+def test_a_rank_left_out_of_the_plan_is_no_qualification(stored: Stored) -> None:
+    only = stored.plan().ranks[:1]
+    found = qualify(replace(stored.plan(faults=FEW), ranks=only), stored.signed, shape=BUNDLED)
+    assert "ranks [1] of TP 2 are left out" in str(found.rungs[Rung.SIGNED_ROOT].why)
+
+
+def test_a_manifest_that_is_not_there_is_a_failed_root(tmp_path: Path) -> None:
+    stored = store(tmp_path)
+    plan, signed = stored.plan(faults=FEW), stored.signed
+    stored.loaded[1].path.unlink()
+    found = qualify(plan, signed, shape=BUNDLED)
+    run = run_of(found)
+    assert outcomes(found)[:3] == ["fail", "not-run", "not-run"]
+    assert (run["ranks"][1]["objects"], run["outcome"]) == (0, "recompute")
+
+
+def test_a_changed_object_is_a_failed_root(tmp_path: Path) -> None:
+    stored = store(tmp_path)
+    path = tmp_path / "chunks" / stored.loaded[1].manifest.objects[3].file_name
+    data = bytearray(path.read_bytes())
+    data[77] ^= 1
+    path.write_bytes(data)
+    found = stored.qualify(faults=FEW)
+    run = run_of(found)
+    assert outcomes(found) == ["fail", "not-run", "not-run", "pass", "not-run"]
+    assert "rank 1 object 3" in run["rungs"]["1-signed-root"]["reason"]
+    assert [rank["structural"] for rank in run["ranks"]] == ["pass", "fail"]
+
+
+def test_a_plan_of_another_context_is_a_failed_root(stored: Stored) -> None:
+    found = stored.qualify(context_digest="00" * 32, faults=FEW)
+    assert "the plan 0000" in str(found.rungs[Rung.SIGNED_ROOT].why)
+
+
+def test_rungs_that_are_not_in_the_plan_are_not_run(stored: Stored) -> None:
+    found = stored.qualify(rungs=[1, 2], faults=[])
+    assert outcomes(found) == ["pass", "pass", "not-run", "not-run", "not-run"]
+    assert found.rungs[Rung.READBACK].why == "not in the plan"
+    assert receipts_of(found) == {}
+
+
+def test_a_rung_without_a_control_is_inconclusive(stored: Stored) -> None:
+    found = stored.qualify(faults=["one-token-short"])
+    assert outcomes(found)[2:4] == ["inconclusive", "pass"]
+    receipt = receipts_of(found)["restore.structural"]
+    assert receipt["outcome"] == "inconclusive"
+    assert any("page-swap" in limit for limit in receipt["limitations"])
+
+
+def test_a_blind_rung_is_inconclusive_whatever_it_says() -> None:
+    missed = Control.must_be_caught("zero-page", Rung.READBACK, {Rung.ORACLE})
+    report = RungReport(Outcome.PASS, controls=(missed,))
+    assert (report.outcome, report.why) == (Outcome.INCONCLUSIVE, "not caught: zero-page")
+    assert RungReport(Outcome.FAIL, "it broke", (missed,)).outcome is Outcome.FAIL
+
+
+def open_eager(name: str) -> Device:
+    assert name == "cpu"
+    return CpuDevice(Deferral.EAGER)
+
+
+def test_an_eager_device_does_not_see_the_race_so_its_rungs_say_nothing(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ladder, "open_device", open_eager)
+    found = stored.qualify(faults=["page-swap", "slab-reuse"])
+    run = run_of(found)
+    assert outcomes(found)[2:4] == ["inconclusive", "inconclusive"]
+    assert run["rungs"]["3-readback"]["reason"] == "not caught: slab-reuse"
+    assert run["rungs"]["4-oracle"]["controls"][1] == {"fault": "slab-reuse", "caught_by": None, "outcome": "inconclusive"}
+    assert restore_outcome(run) is Outcome.INCONCLUSIVE
+    assert receipts_of(found)["restore.structural"]["outcome"] == "inconclusive"
+
+
+def test_a_device_that_fails_is_an_error_of_the_rung(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise DriverError("cuLaunchKernel", 700, "illegal address")
+
+    monkeypatch.setattr(ladder, "run_controls", fail)
+    found = stored.qualify()
+    run = run_of(found)
+    assert outcomes(found) == ["inconclusive", "inconclusive", "inconclusive", "error", "not-run"]
+    assert "cuLaunchKernel failed" in run["rungs"]["4-oracle"]["reason"]
+    assert "answer" not in run or run["answer"]["outcome"] == "pass"
+    assert restore_outcome(run) is Outcome.INCONCLUSIVE
+
+
+def test_without_its_device_there_is_no_run(stored: Stored) -> None:
+    ranks = [{"rank": rank, "manifest": str(one.path), "chunks": "chunks", "device": "cuda:63"} for rank, one in enumerate(stored.loaded)]
+    with pytest.raises(CannotTellError):
+        stored.qualify(ranks=ranks)
+
+
+@pytest.mark.parametrize("spec", [{"faults": ["zero-pages"]}, {"faults": ["live-prompt"]}])
+def test_an_unknown_fault_is_refused_before_any_work(stored: Stored, spec: dict[str, Any]) -> None:
+    with pytest.raises(InputError) as caught:
+        stored.qualify(**spec)
+    assert caught.value.code is Code.UNKNOWN_NAME
+
+
+def test_wrong_pages_under_right_hashes_fail_the_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device that puts bytes elsewhere than it was told: all counts are right, and the read-back names the page."""
+    stored = store(tmp_path)
+    scatter = CpuDevice.scatter
+
+    def astray(self: CpuDevice, staging: Any, spans: Any, destination: Any, status: Any, stream: Any) -> None:
+        scatter(self, staging, spans, destination, status, stream)
+        self.synchronize(stream)
+        memory = self._bytes(destination)
+        memory[:] = memory[::-1].copy()
+
+    monkeypatch.setattr(CpuDevice, "scatter", astray)
+    found = stored.qualify(rungs=[1, 2, 3], faults=FEW)
+    run = run_of(found)
+    assert outcomes(found)[:3] == ["pass", "pass", "fail"]
+    assert re.match(
+        r"rank 0: group 0, layer 00\.k, page \d+; \d+ of 64 pages are not what is stored; ", run["rungs"]["3-readback"]["reason"]
+    )
+    assert [rank["structural"] for rank in run["ranks"]] == ["fail", "fail"]
+    assert [rank["stream_digest"] for rank in run["ranks"]] == ["waived", "waived"]
+    assert outcomes(found)[3] == "fail"
+    assert run["outcome"] == "recompute"
+
+
+def test_a_cpu_climb_derives_structure_alone_and_says_cpu(climbed: Qualification) -> None:
+    derived = receipts_of(climbed)
+    assert list(derived) == ["restore.structural"]
+    receipt = derived["restore.structural"]
+    assert (receipt["outcome"], receipt["basis"]) == ("pass", "measured")
+    assert receipt["controls"] == {"signed-root": "pass", "coverage": "pass", "readback": "pass"}
+    assert receipt["rests_on"] == [str(RUN)]
+    assert receipt["observed"] == {"from": "2026-12-01T00:00:00Z", "to": "2026-12-01T00:01:00Z"}
+    assert receipt["scope"] == {
+        "image": IMAGE,
+        "topology": {"tp": 2, "dcp": 1, "pp": 1},
+        "ranks": 2,
+        "publication_mode": "snapshot-v1",
+        "cells": [{"context_tokens": 512, "concurrency": 1}],
+    }
+    assert "placed by the CPU device" in receipt["limitations"][0]
+
+
+def test_without_an_image_nothing_is_derived(stored: Stored, climbed: Qualification) -> None:
+    bare = replace(climbed, plan=stored.plan(image=None))
+    assert derive_receipts(bare, Basis(RUN, Outcome.PASS, FROM, TO)) == ()
+
+
+@pytest.mark.parametrize(
+    ("scope", "name"),
+    [
+        ({"topology": {"tp": 4}}, "topology/tp"),
+        ({"topology": "TP4/DCP1"}, "topology/tp"),
+        ({"topology": "TP2/DCP1/PP2"}, "topology/pp"),
+        ({"publication_mode": "page-tail-cow-v1"}, "publication_mode"),
+        ({"ranks": 4}, "ranks"),
+        ({"image": f"oci-config:sha256:{'00' * 32}"}, "image"),
+        ({"cells": [{"context_tokens": 512}, {"context_tokens": 1024}]}, "cells/context_tokens"),
+        ({"cells": [{"concurrency": 16}]}, "cells/concurrency"),
+    ],
+)
+def test_a_scope_cannot_claim_what_was_not_tested(stored: Stored, climbed: Qualification, scope: dict[str, JsonValue], name: str) -> None:
+    with pytest.raises(InputError, match=name) as caught:
+        derive_receipts(replace(climbed, plan=stored.plan(scope=scope)), Basis(RUN, Outcome.PASS, FROM, TO))
+    assert caught.value.code is Code.CLAIM_EXCEEDS
+
+
+def test_a_scope_adds_what_the_run_does_not_know(stored: Stored, climbed: Qualification) -> None:
+    scope = {
+        "topology": "TP2/DCP1",
+        "hardware": {"accelerator": "GB10"},
+        "nodes": 2,
+        "cells": [{"draft_tokens": 7, "context_tokens": None}],
+    }
+    found = receipts_of(replace(climbed, plan=stored.plan(scope=scope)))["restore.structural"]["scope"]
+    assert (found["hardware"], found["nodes"], found["topology"]) == ({"accelerator": "GB10"}, 2, {"tp": 2, "dcp": 1, "pp": 1})
+    assert found["cells"] == [{"draft_tokens": 7, "context_tokens": 512, "concurrency": 1}]
+
+
+def live_spec(address: str, folder: Path, **live: Any) -> dict[str, Any]:
+    red, blue = write_prompt(STORED, "red"), write_prompt(STORED, "blue", episode=1)
+    for word, prompt in (("red", red), ("blue", blue), ("green", red.with_codeword("green"))):
+        save(folder, word, stored_request(prompt))
+    return {
+        "endpoint": f"{address}/v1/completions",
+        "model": MODEL,
+        "prompts": [{"file": f"{word}.json", "required": word, "normalisation": ["none"]} for word in ("red", "blue")],
+        "control": {"file": "green.json", "required": "green"},
+        "metrics": {"url": f"{address}/metrics", "restored_tokens": RESTORED, "local_hit_tokens": LOCAL},
+        "timeout_s": "5",
+    } | live
+
+
+def climb_live(stored: Stored, service: OracleService, monkeypatch: pytest.MonkeyPatch, **live: Any) -> Qualification:
+    monkeypatch.setattr("countermark.cuda_restore.live.SETTLE_S", 0.0)
+    prime(service, [write_prompt(STORED, "red"), write_prompt(STORED, "blue", episode=1)])
+    with serving(service) as address:
+        return stored.qualify(rungs=[1, 2, 3, 4, 5], faults=FEW, live=live_spec(address, stored.folder, **live))
+
+
+def test_a_live_model_that_restores_passes_the_last_rung(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with CpuDevice() as device:
+        found = climb_live(store(tmp_path), OracleService(device, tmp_path, STORED), monkeypatch)
+    run = run_of(found)
+    assert outcomes(found) == ["pass"] * 5
+    assert {one["fault"]: one["outcome"] for one in run["rungs"]["5-live"]["controls"]} == dict.fromkeys(
+        ("exact-answer", "restore-happened", "negative-control", "recompute-control"), "pass"
+    )
+    assert list(receipts_of(found)) == ["restore.structural"]  # the ranks of the plan were placed by a CPU
+
+    real = replace(found, devices=(DeviceInfo(DeviceKind.CUDA, "NVIDIA GB10", DriverState.PRESENT, 13000, 121, "11" * 32, "22" * 32),))
+    correct = receipts_of(real, clean_source=Outcome.PASS, also=(ROOT,))["restore.correctness"]
+    assert (correct["outcome"], correct["rests_on"]) == ("pass", [str(RUN), str(ROOT)])
+    assert set(correct["controls"].values()) == {"pass"}
+    assert run_of(real)["device"] == {"kind": "cuda", "name": "NVIDIA GB10", "driver": "present", "sm": "sm_121", "driver_version": "13000"}
+    assert receipts_of(real)["restore.correctness"]["controls"]["clean-source"] == "not-recorded"
+
+
+def test_a_live_model_that_answers_wrong_fails_on_any_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with CpuDevice() as device:
+        found = climb_live(store(tmp_path), Confused(device, tmp_path, STORED), monkeypatch)
+    assert outcomes(found) == ["pass", "pass", "pass", "pass", "fail"]
+    assert found.outcome is RestoreOutcome.RECOMPUTE
+    derived = receipts_of(found)
+    assert (derived["restore.structural"]["outcome"], derived["restore.correctness"]["outcome"]) == ("fail", "fail")
+
+
+def test_a_live_model_that_is_not_there_leaves_the_run_inconclusive(stored: Stored) -> None:
+    found = stored.qualify(rungs=[1, 2, 3, 4, 5], faults=FEW, live=live_spec("http://127.0.0.1:9", stored.folder))
+    run = run_of(found)
+    assert outcomes(found) == ["pass", "pass", "pass", "pass", "inconclusive"]
+    assert "answer" not in run
+    assert restore_outcome(run) is Outcome.INCONCLUSIVE
+
+
+def test_the_gate_recomputes_what_a_receipt_calls_measured(climbed: Qualification) -> None:
+    """One list of controls in two rooms that may not import each other: this test holds them together."""
+    run, uri = run_of(climbed), PredicateName.RESTORE_RUN.uri
+    structural = receipts_of(climbed)["restore.structural"]
+    assert {name: str(control(uri, run, name)) for name in structural["controls"]} == structural["controls"]
+    every = (*structural["controls"], "all-ranks-structural", "exact-answer", "recompute-control", "negative-control", "restore-happened")
+    recomputed = {name for name in (*every, "one-image", "clean-source") if control(uri, run, name) is not None}
+    assert recomputed == receipts.RECOMPUTED
