@@ -11,10 +11,21 @@ from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError, Location
 from countermark.attestations.schema_problems import Problem, explain
 from countermark.contracts.checkers.base import Checker, Parameters
+from countermark.contracts.checkers.config_keys import KeysAccepted, KeysComplete, TypesStrict, ValueLimits
 from countermark.contracts.checkers.pins_agree import PinsAgree
 from countermark.contracts.checkers.pins_full_length import PinsFullLength
 
-CHECKERS: Mapping[str, Checker] = {checker.name: checker for checker in (PinsAgree(), PinsFullLength())}
+CHECKERS: Mapping[str, Checker] = {
+    checker.name: checker
+    for checker in (
+        PinsAgree(),
+        PinsFullLength(),
+        KeysComplete(),
+        KeysAccepted(),
+        TypesStrict(),
+        ValueLimits(),
+    )
+}
 
 
 def checker_for(name: str, at: Location) -> Checker:

@@ -70,6 +70,11 @@ def flag_values(commands: Sequence[Command], flag: str, path: str, known: Settin
     return [Found(setting.value, setting.at) for setting in found]
 
 
+def strip_flag(word: str) -> str:
+    """The name of a flag without its value; vLLM takes `_` and `-` for one sign, so they are one here."""
+    return word.partition("=")[0].replace("_", "-")
+
+
 def _is_flag(word: Word) -> bool:
     return word.text.startswith("-") and not _NUMBER.fullmatch(word.text)
 
