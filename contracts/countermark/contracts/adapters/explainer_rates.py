@@ -11,7 +11,7 @@ from countermark.contracts.adapters.campaign import arm_rate, few_pairs, output_
 from countermark.contracts.adapters.explainer_arms import Arm, scope_of
 from countermark.contracts.adapters.fields import Field, shown
 from countermark.contracts.adapters.notes import Notes, settle
-from countermark.contracts.adapters.rates import FORMULAS, Operands, close, middle
+from countermark.contracts.adapters.rates import DECODE, FORMULAS, Operands, close, middle
 from countermark.contracts.adapters.reading import Claim
 
 DENOMINATORS: Final = {"completion tokens / (wall minus measured TTFT); estimated decode": "decode.all"}
@@ -78,17 +78,14 @@ def _quoted(notes: Notes, arm: Arm, source: Field, declared: str | None) -> list
         fix="quote the token counts as the source has them",
     )
     outcome = arm_rate(notes, source)
-    if declared and operands and outcome is Outcome.PASS and not close(value.number, middle(operands, declared)):
-        _misdeclared(notes, arm, declared, operands)
+    if declared and outcome is Outcome.PASS and value.number is not None and not close(value.number, middle(operands, declared)):
+        _misdeclared(notes, arm, value.number, declared, operands)
     return [same, tokens, *([Outcome.FAIL] if outcome is not Outcome.PASS else [])]
 
 
-def _misdeclared(notes: Notes, arm: Arm, declared: str, operands: list[Operands]) -> None:
+def _misdeclared(notes: Notes, arm: Arm, value: float, declared: str, operands: list[Operands]) -> None:
     """The number is right and its definition in words is not: both are told, with both values."""
-    other = next(
-        (name for name in FORMULAS if name.startswith("decode.") and close(arm.result["value"].number, middle(operands, name))),
-        "no definition here",
-    )
+    other = next((name for name in DECODE if close(value, middle(operands, name))), "no definition here")
     notes.find(
         arm.conditions["metric_denominator"],
         Code.RECORD_CONTRADICTED,
@@ -96,7 +93,7 @@ def _misdeclared(notes: Notes, arm: Arm, declared: str, operands: list[Operands]
         Severity.BLOCK,
         Outcome.FAIL,
         required=f"{declared} = {FORMULAS[declared]}, as stated: {middle(operands, declared):.4f}",
-        observed=f"{arm.result['value'].number:.4f}, which is {other} = {FORMULAS.get(other, '')}",
+        observed=f"{value:.4f}, which is {other} = {FORMULAS.get(other, '')}",
         fix=f"declare {other}",
     )
     notes.find(
@@ -106,7 +103,7 @@ def _misdeclared(notes: Notes, arm: Arm, declared: str, operands: list[Operands]
         Severity.WARN,
         Outcome.FAIL,
         required=f"{middle(operands, declared):.4f} by the stated definition",
-        observed=f"{arm.result['value'].number:.4f}",
+        observed=f"{value:.4f}",
         fix=f"keep the value and declare {other}",
     )
 

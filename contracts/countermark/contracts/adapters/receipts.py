@@ -47,8 +47,10 @@ class ReceiptDraft:
 def receipts_of(predicate: Mapping[str, JsonValue], payload: Digest, catalogue: Catalogue) -> tuple[ReceiptDraft, ...]:
     """What the document with this predicate evidence-document/v1 and this payload bears, in the order of its claims.
 
-    Passing claims of one capability and image that differ by their cells alone make one receipt; any other claim makes its own, so that
-    what is held against an image can be told and retracted one by one. A claim that came to no outcome makes none. Raises `InputError` SCHEMA_INVALID for another predicate, UNKNOWN_NAME for a capability that the catalogue does not have.
+    Passing claims of one capability and image that differ by their cells alone make one receipt. Any other claim makes its own, so that
+    what is held against an image can be told and retracted one by one. A claim that came to no outcome makes none.
+
+    Raises `InputError` SCHEMA_INVALID for another predicate, UNKNOWN_NAME for a capability that the catalogue does not have.
     """
     wrong = [
         InputError(Code.SCHEMA_INVALID, item.message, at=_at(item.pointer), fix=item.fix)
