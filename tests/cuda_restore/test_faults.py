@@ -1,5 +1,6 @@
 """The study's detection matrix: each of its 21 rows passes every digest and every count, and is seen by the rungs that the row names."""
 
+import ast
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from countermark.attestations.codes import Code, Outcome
 from countermark.attestations.errors import InputError
+from countermark.cuda_restore import faults
 from countermark.cuda_restore.cpu_device import CpuDevice, Deferral
 from countermark.cuda_restore.device import Bytes, DeviceInfo, DeviceKind, DriverState
 from countermark.cuda_restore.events import Authenticated, Completed, FaultInjected
@@ -178,6 +180,18 @@ def test_only_poison_shows_a_page_that_is_never_written(tmp_path: Path, warm: bo
         result = session.restore(_Astray(session))
         assert (result.error, result.verified, result.structural) == (None, False, Outcome.PASS)
         assert bad_pages_of(session, read_back(session)) == bad
+
+
+def test_nothing_but_a_qualification_makes_a_fault() -> None:
+    """The modules that can disturb a restore are imported by the ladder's own alone."""
+    makers = {"faults", "tampering", "slab_reuse", "trials", "controls"}
+    importers = set()
+    for module in Path(faults.__file__).parent.glob("*.py"):
+        tree = ast.parse(module.read_text())
+        named = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        if makers & {name.rpartition(".")[2] for name in named if name.startswith("countermark.cuda_restore.")}:
+            importers.add(module.stem)
+    assert importers == {*makers - {"faults", "slab_reuse"}, "ladder", "receipts"}
 
 
 def test_faults_are_asked_for_by_name() -> None:

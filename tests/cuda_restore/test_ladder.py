@@ -142,6 +142,13 @@ def test_without_a_signed_root_nothing_is_restored(stored: Stored) -> None:
         assert (run["outcome"], restore_outcome(run)) == ("recompute", Outcome.FAIL)
 
 
+def test_a_layout_that_is_not_signed_for_is_a_failed_root(stored: Stored) -> None:
+    other = replace(stored.signed, root=replace(stored.signed.root, layout_sha256="00" * 32))
+    found = qualify(stored.plan(faults=FEW), other, shape=BUNDLED)
+    assert "the signed root 0000" in str(found.rungs[Rung.SIGNED_ROOT].why)
+    assert [run.result.counters.launches for run in found.ranks.verdict.runs] == [0, 0]
+
+
 def test_a_rank_left_out_of_the_plan_is_no_qualification(stored: Stored) -> None:
     only = stored.plan().ranks[:1]
     found = qualify(replace(stored.plan(faults=FEW), ranks=only), stored.signed, shape=BUNDLED)

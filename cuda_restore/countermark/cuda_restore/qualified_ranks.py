@@ -13,7 +13,7 @@ from countermark.cuda_restore.multirank import AllRanks, RankRun, RankTarget, ju
 from countermark.cuda_restore.oracle import Answer, Oracle
 from countermark.cuda_restore.oracle_snapshot import as_cache, known_prompt
 from countermark.cuda_restore.readback import bad_pages, by_reference, page_name, pages_of
-from countermark.cuda_restore.reader import LoadedManifest, load_manifest
+from countermark.cuda_restore.reader import load_manifest
 from countermark.cuda_restore.restore_plan import RankPlan, RestorePlan
 from countermark.cuda_restore.result import RestoreOutcome, RestoreResult, not_begun, requested
 from countermark.cuda_restore.root import SnapshotRoot
@@ -59,13 +59,13 @@ class QualifiedRanks:
     own_answer: OracleAnswer | None = None
 
 
-def check_root(plan: RestorePlan, signed: SignedRoot | None) -> tuple[LoadedManifest, ...]:
-    """The manifests of the plan's ranks, each listed in the signed root and of the plan's context.
+def check_root(plan: RestorePlan, signed: SignedRoot | None) -> SnapshotRoot:
+    """The root, after every manifest of the plan was found in it, and found to be of the plan's context.
 
     Raises `InputError` for a manifest that does not read or that the plan does not mean, `RefusedError` for one that is not signed for,
     or when the plan leaves a rank of the root out.
     """
-    loaded = tuple(load_manifest(rank.manifest) for rank in plan.ranks)
+    loaded = [load_manifest(rank.manifest) for rank in plan.ranks]
     plan.check(loaded)
     if signed is None:
         raise RefusedError(Code.SUBJECT_UNKNOWN, "no signed statement lists these manifests", fix="record the snapshot, then qualify it")
@@ -75,7 +75,7 @@ def check_root(plan: RestorePlan, signed: SignedRoot | None) -> tuple[LoadedMani
     if left_out or signed.root.missing_ranks:
         missing = sorted(left_out | set(signed.root.missing_ranks))
         raise RefusedError(Code.INCOMPLETE, f"ranks {missing} of TP {signed.root.tp} are left out", fix="record and plan every rank")
-    return loaded
+    return signed.root
 
 
 def qualify_ranks(plan: RestorePlan, signed: SignedRoot | None, devices: Sequence[Device]) -> QualifiedRanks:
@@ -84,22 +84,30 @@ def qualify_ranks(plan: RestorePlan, signed: SignedRoot | None, devices: Sequenc
     Nothing is restored that is not signed for.
     """
     try:
-        check_root(plan, signed)
+        root = check_root(plan, signed)
     except (InputError, RefusedError) as error:
-        failed = RungReport(Outcome.FAIL, str(error))
-        unreached = not_run("nothing is restored that is not signed for")
-        return QualifiedRanks(_not_begun(plan, error), {Rung.SIGNED_ROOT: failed, Rung.COVERAGE: unreached, Rung.READBACK: unreached})
+        return _not_signed(plan, error)
     targets = [RankTarget(source, device, plan.image) for source, device in zip(plan.sources(), devices, strict=True)]
     with open_ranks(targets) as opened:
+        try:
+            for session in opened.sessions:
+                if isinstance(session, RankSession):
+                    root.check_layout(session.request.arena.layout.sha256)
+        except RefusedError as error:
+            return _not_signed(plan, error)
         ranks = replace(opened, sessions=tuple(map(_poisoned, opened.sessions)))
         verdict = ranks.restore()
         sessions = [session for session in ranks.sessions if isinstance(session, RankSession)]
         return _reached(verdict, sessions) if verdict.outcome is RestoreOutcome.VERIFIED else _recomputed(verdict)
 
 
-def _not_begun(plan: RestorePlan, error: CountermarkError) -> AllRanks:
-    """The verdict when no rank may be restored."""
-    return judge_ranks([RankRun(not_begun(_first(plan, rank), error), None, plan.image) for rank in plan.ranks])
+def _not_signed(plan: RestorePlan, error: CountermarkError) -> QualifiedRanks:
+    """No rank may be restored."""
+    unreached = not_run("nothing is restored that is not signed for")
+    return QualifiedRanks(
+        judge_ranks([RankRun(not_begun(_first(plan, rank), error), None, plan.image) for rank in plan.ranks]),
+        {Rung.SIGNED_ROOT: RungReport(Outcome.FAIL, str(error)), Rung.COVERAGE: unreached, Rung.READBACK: unreached},
+    )
 
 
 def _first(plan: RestorePlan, rank: RankPlan) -> Requested:
