@@ -49,8 +49,16 @@ def command_line(case: Case, profile: Profile) -> Sequence[Found]:
         return file.find(f"{profile.argv}/*")
     if not isinstance(found.value, str):
         raise InputError(Code.SCHEMA_INVALID, "this is no command line", at=found.at, fix="point `argv` at the list or the text")
+    lines = case.tree.read(profile.file).decode("utf-8").split("\n")
     words = [word for command in split(found.value, found.at.file, found.at.line or 1) for word in command.words]
-    return [Found(word.shown, Location(found.at.file, word.line, found.at.column, profile.argv)) for word in words]
+    return [Found(word.shown, _within(lines, found.at, word.shown)) for word in words]
+
+
+def _within(lines: Sequence[str], at: Location, text: str) -> Location:
+    """Where a text stands from `at` on: a scalar over several lines is known by the first of them only."""
+    start = (at.line or 1) - 1
+    numbers = [number for number, line in enumerate(lines[start:], start=start + 1) if text in line]
+    return Location(at.file, numbers[0], lines[numbers[0] - 1].find(text) + 1, at.pointer) if numbers else at
 
 
 def field_of(case: Case, profile: Profile, name: str) -> Found:
@@ -58,7 +66,10 @@ def field_of(case: Case, profile: Profile, name: str) -> Found:
     pointer = profile.fields.get(name)
     if pointer is None:
         raise _not_said(profile, f"fields: {name}", f"where its {name} stands")
-    return _stands(_file(case, profile), pointer, profile)
+    found = _stands(_file(case, profile), pointer, profile)
+    if found.value is None:
+        raise _nothing(found.at, profile)
+    return found
 
 
 def flags(words: Sequence[Found]) -> list[tuple[str, Found]]:
@@ -73,10 +84,13 @@ def _file(case: Case, profile: Profile) -> Record:
 def _stands(file: Record, pointer: str, profile: Profile) -> Found:
     found = file.find(pointer)
     if not found:
-        at = file.at(pointer)
-        message = f"nothing at {pointer} for profile {profile.name}"
-        raise NothingError(Code.NOTHING_EVALUATED, message, at=at, fix="write the value, or correct the pointer in the contract")
+        raise _nothing(file.at(pointer), profile)
     return found[0]
+
+
+def _nothing(at: Location, profile: Profile) -> NothingError:
+    message = f"nothing at {at.pointer} for profile {profile.name}"
+    return NothingError(Code.NOTHING_EVALUATED, message, at=at, fix="write the value, or correct the pointer in the contract")
 
 
 def _not_said(profile: Profile, field: str, what: str) -> InputError:

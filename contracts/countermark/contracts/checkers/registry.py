@@ -11,7 +11,10 @@ from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError, Location
 from countermark.attestations.schema_problems import Problem, explain
 from countermark.contracts.checkers.base import Checker, Parameters
+from countermark.contracts.checkers.config_commands import CommandResolved, FlagsForbidden
 from countermark.contracts.checkers.config_keys import KeysAccepted, KeysComplete, TypesStrict, ValueLimits
+from countermark.contracts.checkers.docs import DocsCommands
+from countermark.contracts.checkers.identity import ClearToken, DiffDeclared, Distinct
 from countermark.contracts.checkers.pins_agree import PinsAgree
 from countermark.contracts.checkers.pins_full_length import PinsFullLength
 
@@ -24,6 +27,12 @@ CHECKERS: Mapping[str, Checker] = {
         KeysAccepted(),
         TypesStrict(),
         ValueLimits(),
+        CommandResolved(),
+        DiffDeclared(),
+        Distinct(),
+        FlagsForbidden(),
+        DocsCommands(),
+        ClearToken(),
     )
 }
 
