@@ -13,16 +13,27 @@ from local_sigstore import ISSUER, SAN, p256
 from trusting import ANYTHING, trust_policy
 
 from countermark.actions.clock import now
+from countermark.actions.init import initialise
 from countermark.actions.verify_attestation import Expectation
 from countermark.actions.verify_bundle import bundle_key, check_bundle, policy_verifier
+from countermark.actions.workspace import open_writer
 from countermark.attestations.bundle_trust import BundleTrust, ExpectedIdentity
 from countermark.attestations.bundle_verifier import BundleVerifier
+from countermark.attestations.codes import ExitCode
 from countermark.attestations.keys import PublicKey
 from countermark.attestations.trust import TrustPolicy
 from countermark.cli.app import run
+from countermark.ledger.audit import audit
 from countermark.ledger.leaf import EntryKind, LeafSignature
 
 importlib.import_module("countermark.cli.verify_bundle")  # which adds the command to `verify`
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anchors of the ledgers made here lie here."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
 
 IDENTITY = ["--certificate-identity", SAN, "--certificate-oidc-issuer", ISSUER]
 
@@ -143,6 +154,19 @@ def test_what_goes_into_a_ledger(tmp_path: Path) -> None:
     assert bundle_key(verifier)(data) == checked.bundle.key
     assert bundle_key(verifier)(data.replace(b'"logIndex": "', b'"logIndex": "1', 1)) is None
     assert check_bundle(data[:-1], "bundle", verifier, now(), Expectation()).submission() is None
+
+
+def test_a_ledger_with_a_bundle_stands_its_audit(tmp_path: Path) -> None:
+    """Only with the trust root, since nothing else says that the key was the signer's."""
+    (tmp_path / "root.json").write_bytes(modern().root_bytes())
+    verifier = policy_verifier(policy_of_alice(tmp_path), tmp_path / "root.json")
+    submission = check_bundle(encoded(modern().sign(STATEMENT)), "bundle", verifier, now(), Expectation()).submission()
+    assert submission is not None
+    workspace = initialise(tmp_path / "ledger").workspace
+    with open_writer(workspace) as writer:
+        writer.append([submission])
+    assert audit(workspace.ledger, workspace.trust().keys(), None, bundle_key=bundle_key(verifier)).exit is ExitCode.YES
+    assert audit(workspace.ledger, workspace.trust().keys(), None).exit is not ExitCode.YES
 
 
 def test_what_is_expected_of_the_statement_is_checked_after_the_bundle(tmp_path: Path) -> None:
