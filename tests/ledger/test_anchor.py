@@ -1,6 +1,8 @@
 """The anchor: what the ledger was, remembered outside it."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,15 @@ from ledger_box import Box
 from countermark.attestations.codes import Code, ExitCode, Severity
 from countermark.attestations.errors import CannotTellError, InputError, TamperError
 from countermark.ledger.anchor import Anchor, AnchorFile, default_path
+
+READING = """
+import sys
+from pathlib import Path
+from countermark.ledger.anchor import Anchor
+sizes = [Anchor.read(Path(sys.argv[1])).size for _ in range(3000)]
+assert sizes == sorted(sizes)
+print("ok", end="")
+"""
 
 
 def test_each_append_moves_the_anchor(small: Box) -> None:
@@ -101,9 +112,65 @@ def test_an_anchor_that_the_log_did_not_sign_accuses_nobody(small: Box, change: 
     assert small.audit().exit in (ExitCode.INVALID, ExitCode.CANNOT_TELL)
 
 
-def test_an_empty_anchor_is_as_good_as_none(small: Box) -> None:
-    small.anchor.write_bytes(b"")
-    assert Anchor.read(small.anchor) is None
+def test_two_writers_never_write_to_one_file(small: Box) -> None:
+    with small.writer() as one, small.writer() as two:
+        for number in range(4):
+            one.append([small.passed(10 + number)])
+            first = small.anchor.stat().st_ino
+            two.append([small.passed(20 + number)])
+            assert small.anchor.stat().st_ino != first
+        anchor = Anchor.read(small.anchor)
+        assert anchor is not None
+        assert anchor.size == small.head.size
+    assert [path.name for path in small.anchor.parent.iterdir()] == [small.anchor.name]
+
+
+def test_one_writer_overwrites_its_own_file(small: Box) -> None:
+    with small.writer() as writer:
+        writer.append([small.passed(1)])
+        before = small.anchor.stat()
+        for number in range(2, 120):
+            writer.append([small.passed(number)])
+            anchor = Anchor.read(small.anchor)
+            assert anchor is not None
+            assert anchor.size == 8 + 1 + number
+        after = small.anchor.stat()
+    assert (before.st_ino, before.st_size) == (after.st_ino, after.st_size)
+
+
+def test_an_anchor_that_somebody_took_away_while_we_write_is_said_and_made_again(small: Box) -> None:
+    with small.writer() as writer:
+        writer.append([small.passed(1)])
+        small.forget()
+        writer.append([small.passed(2)])
+        assert [finding.checker for finding in writer.findings] == ["anchor"]
+    assert small.head.anchored == small.head.size
+
+
+def test_an_older_anchor_put_back_while_we_write_is_seen(small: Box) -> None:
+    older = small.anchor.read_bytes()
+    with small.writer() as writer:
+        writer.append([small.passed(1)])
+        small.anchor.write_bytes(older)
+        writer.append([small.passed(2)])
+    anchor = Anchor.read(small.anchor)
+    assert anchor is not None
+    assert anchor.size == small.head.size
+
+
+def test_an_anchor_is_never_read_half_written(small: Box) -> None:
+    command = [sys.executable, "-c", READING, str(small.anchor)]
+    with small.writer() as writer:
+        writer.append([small.passed(0)])
+        reading = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        number = 1
+        while reading.poll() is None:
+            writer.append([small.passed(number)])
+            number += 1
+        assert reading.stdout is not None
+        assert reading.stdout.read() == "ok"
+        reading.stdout.close()
+    assert reading.returncode == 0
 
 
 def test_an_anchor_that_cannot_be_read_or_written_is_said(tmp_path: Path, small: Box) -> None:

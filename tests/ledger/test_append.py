@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from ledger_box import START_MS, Box, raw
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import text
 
 from countermark.attestations.codes import Code, ExitCode
 from countermark.attestations.errors import CannotTellError, CountermarkError, InputError, RefusedError, TamperError
@@ -179,11 +179,11 @@ def test_what_was_stored_is_read_back_before_a_tile_is_signed(small: Box, change
 def test_after_a_commit_that_failed_the_writer_is_dead(small: Box, monkeypatch: pytest.MonkeyPatch) -> None:
     with small.writer() as writer:
 
-        def refuse(transaction: object) -> None:
-            raise OperationalError("COMMIT", None, sqlite3.OperationalError("disk I/O error"))
+        def refuse(session: object) -> None:
+            raise sqlite3.OperationalError("disk I/O error")
 
         with monkeypatch.context() as patch:
-            patch.setattr("sqlalchemy.engine.base.RootTransaction.commit", refuse)
+            patch.setattr("countermark.ledger.store.Session.commit", refuse)
             with pytest.raises(CannotTellError) as caught:
                 writer.append([small.passed(1)])
         assert caught.value.exit is ExitCode.CANNOT_TELL
@@ -213,10 +213,8 @@ def test_a_row_that_the_ledger_should_take_and_refuses_is_tampering(small: Box) 
 
 def test_every_commit_reaches_the_disk(small: Box) -> None:
     with small.writer() as writer:
-        asked = {
-            name: writer._session.connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("synchronous", "recursive_triggers")
-        }
-        assert asked == {"synchronous": 2, "recursive_triggers": 1}
+        asked = {name: writer._session.rows(text(f"PRAGMA {name}")) for name in ("synchronous", "recursive_triggers")}
+        assert asked == {"synchronous": [(2,)], "recursive_triggers": [(1,)]}
 
 
 def test_what_was_refused_is_kept_apart(small: Box) -> None:

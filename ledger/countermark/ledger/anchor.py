@@ -22,6 +22,7 @@ from countermark.attestations.errors import CannotTellError, CountermarkError, I
 from countermark.attestations.findings import Finding
 from countermark.ledger.note import Checkpoint, VerifierKey, open_checkpoint
 
+_LENGTH_STEP: Final = 256
 _FIELDS: Final = frozenset({"origin", "size", "root", "note", "written"})
 
 
@@ -39,14 +40,11 @@ class Anchor:
     def read(cls, path: Path) -> Self | None:
         """The anchor in a file, none if there is no file. `CannotTellError` UNREADABLE when it cannot be read or is no anchor."""
         try:
-            data = path.read_bytes()
+            data = _read_whole(path)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise _unreadable(path, error.strerror or "it cannot be read") from None
-        if not data:
-            # What some file systems leave of a file that was replaced just before a power cut.
-            return None
         try:
             return cls.decode(data, str(path))
         except InputError as error:
@@ -65,9 +63,10 @@ class Anchor:
         return cls(origin, size, bytes.fromhex(root), note, written)
 
     def encode(self) -> bytes:
-        """The bytes of the file."""
+        """The bytes of the file: JSON, filled up with spaces to a length that stays the same while the log grows."""
         fields = {"origin": self.origin, "size": self.size, "root": self.root.hex(), "note": self.note, "written": self.written}
-        return json.dumps(fields, indent=1).encode() + b"\n"
+        data = json.dumps(fields).encode()
+        return data + b" " * (-len(data) % _LENGTH_STEP) + b"\n"
 
     def check_note(self, key: VerifierKey) -> None:
         """`CannotTellError` unless the log signed this anchor: a file that anyone could have made must not accuse the log."""
@@ -117,46 +116,64 @@ def missing_anchor(path: Path) -> Finding:
 
 
 class AnchorFile:
-    """The file of an anchor, as a writer keeps it: replaced in one step after each COMMIT, synced to the disk when the writer closes.
+    """The file of an anchor, as a writer keeps it up to date after each COMMIT.
 
-    A replacement survives the process, which is what the next append relies on. A power cut before `sync` can leave the file one or
-    more appends behind; an anchor that is behind is still true. Syncing each time would cost as much as the append itself.
+    A writer's first write replaces the file by renaming; from then on it overwrites its own file in place, with one write of a fixed
+    length within a page, which a kill cannot tear. So no two writers ever write to one file, and a reader reads until two reads agree.
+    The disk is waited for once, in `close`: a power cut can leave the anchor some appends behind, and one that is behind is still true.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._waiting = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+        self._descriptor: int | None = None
         self._written = b""
-        self._synced = True
 
     def read(self) -> Anchor | None:
         """See `Anchor.read`."""
         return Anchor.read(self.path)
 
     def is_mine(self) -> bool:
-        """Whether the file still holds what was written last through this object."""
+        """Whether the file is still the one that this object writes to, with what it wrote last."""
+        if self._descriptor is None:
+            return False
         try:
-            return bool(self._written) and self.path.read_bytes() == self._written
+            mine, named = os.fstat(self._descriptor), os.stat(self.path)  # noqa: PTH116  # once for each append: Path costs more than the call
         except OSError:
             return False
+        return os.path.samestat(mine, named) and os.pread(self._descriptor, len(self._written) + 1, 0) == self._written
 
     def write(self, anchor: Anchor) -> None:
-        """Replace the file in one step. `CannotTellError` UNREADABLE when that is not possible."""
+        """Put an anchor into the file. `CannotTellError` UNREADABLE when that is not possible."""
         data = anchor.encode()
         with self._errors():
-            if not self._written:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-            _write(self._waiting, data)
-            os.replace(self._waiting, self.path)  # noqa: PTH105  # once for each append: Path costs more than the call
-        self._written, self._synced = data, False
+            if len(data) == len(self._written) and self.is_mine():
+                assert self._descriptor is not None
+                os.pwrite(self._descriptor, data, 0)
+            else:
+                self._replace(data)
+        self._written = data
 
-    def sync(self) -> None:
-        """Wait until the disk holds the file under its name."""
-        if not self._synced:
+    def close(self) -> None:
+        """Wait until the disk holds what was written, under the file's name."""
+        if self._descriptor is not None:
             with self._errors():
-                _sync(self.path)
+                os.fsync(self._descriptor)
                 _sync(self.path.parent)
-            self._synced = True
+            self._release()
+
+    def _replace(self, data: bytes) -> None:
+        self._release()
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        waiting = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
+        self._descriptor = os.open(waiting, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.write(self._descriptor, data)
+        os.fsync(self._descriptor)
+        waiting.replace(self.path)
+
+    def _release(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -166,12 +183,12 @@ class AnchorFile:
             raise _unreadable(self.path, f"it cannot be written: {error.strerror}") from None
 
 
-def _write(path: Path, data: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        os.write(descriptor, data)
-    finally:
-        os.close(descriptor)
+def _read_whole(path: Path) -> bytes:
+    """The bytes of a file that a writer may be overwriting at this moment."""
+    data, again = path.read_bytes(), path.read_bytes()
+    while data != again:
+        data, again = again, path.read_bytes()
+    return data
 
 
 def _sync(path: Path) -> None:

@@ -7,6 +7,7 @@ transaction. The note does not leave this module's caller before COMMIT has retu
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from hashlib import sha256
 from typing import Any, Final
 
@@ -28,7 +29,7 @@ from countermark.ledger.tiles import TILE_WIDTH, TileReader, tile_root, tiles_co
 CLOCK_TOLERANCE_MS: Final = 60_000
 """How far the clock may lag behind the newest entry before an append is refused."""
 
-_IN_CHUNK: Final = 500
+_PORTIONS: Final = (500, 50, 1)
 _VERIFY: Final = "run `countermark verify ledger`; append nothing before it is clear what happened"
 
 _SELECT_HEAD = select(*tables.HEAD.c["size", "root", "frontier", "note", "admitted_ms", "notes_chain"])
@@ -42,8 +43,8 @@ _SELECT_ROOTS = (
     .where(tables.TILE.c.level == bindparam("l"), tables.TILE.c.idx.between(bindparam("start"), bindparam("last")))
     .order_by(tables.TILE.c.idx)
 )
-_SELECT_DEDUP = select(*tables.ENTRY.c["dedup", "idx"]).where(tables.ENTRY.c.dedup == bindparam("key"))
-_SELECT_BLOB = select(tables.PAYLOAD.c.sha256).where(tables.PAYLOAD.c.sha256 == bindparam("key"))
+_SELECT_DEDUP = select(*tables.ENTRY.c["dedup", "idx"])
+_SELECT_BLOB = select(tables.PAYLOAD.c.sha256)
 _SELECT_DIGEST = select(*tables.INDEX_DIGEST.c["tile", "digest"]).where(tables.INDEX_DIGEST.c.tile == bindparam("t"))
 _INSERT = {name: insert(table) for name, table in tables.METADATA.tables.items()}
 _put_digest = upsert(tables.INDEX_DIGEST)
@@ -206,14 +207,18 @@ def _sign(session: Session, head: LogState, grown: LogState, signer: CheckpointS
     return after
 
 
-def _known(session: Session, one: Select[Any], key: Column[bytes], values: Sequence[bytes]) -> Iterator[Any]:
-    """The rows whose key is one of `values`: by the statement `one` for a single value, else in portions that every SQLite takes."""
-    if len(values) == 1:
-        yield from session.rows(one, values[0])
-        return
-    many = select(*one.selected_columns)
-    for at in range(0, len(values), _IN_CHUNK):
-        yield from session.connection.execute(many.where(key.in_(values[at : at + _IN_CHUNK])))
+def _known(session: Session, columns: Select[Any], key: Column[bytes], values: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
+    """The rows whose key is one of `values`, asked for in portions of a few fixed sizes, so that there are few statements."""
+    at = 0
+    for size in _PORTIONS:
+        while len(values) - at >= size:
+            yield from session.rows(_in_portion(columns, key, size), *values[at : at + size])
+            at += size
+
+
+@cache
+def _in_portion(columns: Select[Any], key: Column[bytes], size: int) -> Select[Any]:
+    return columns.where(key.in_([bindparam(f"value_{number}", type_=key.type) for number in range(size)]))
 
 
 def _tampered(message: str) -> TamperError:

@@ -16,9 +16,6 @@ from countermark.ledger.schema import SCHEMA_REVISION
 BUSY_S: Final = 30.0
 """How long to wait for another process that holds the database."""
 
-_WAL_PAGES: Final = 4096
-"""32 MiB: an append touches some 15 pages, so SQLite's 1,000 would copy the log into the file after every 60 appends."""
-
 _PRAGMAS: Final = ("foreign_keys = ON", "recursive_triggers = ON", "trusted_schema = OFF", "cell_size_check = ON")
 
 
@@ -55,7 +52,6 @@ def open_file(path: Path, *, writable: bool) -> sqlite3.Connection:
         for pragma in _PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")
         if writable:
-            connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
             _set_durable(connection, path)
     except BaseException:
         connection.close()

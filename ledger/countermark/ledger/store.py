@@ -31,9 +31,26 @@ class Session:
     """
 
     def __init__(self, connection: Connection) -> None:
-        self.connection = connection
+        self._connection = connection
         self._cursor = connection.connection.cursor()
         self._compiled: dict[ClauseElement, str] = {}
+
+    def begin(self) -> None:
+        """Begin a transaction that no other writer can come between."""
+        self._cursor.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        """Make the transaction durable; when this raises, whether it is cannot be known."""
+        self._cursor.execute("COMMIT")
+
+    def rollback(self) -> None:
+        """Undo the transaction, if it is still open: SQLite ends it by itself after some errors."""
+        self._connection.connection.rollback()
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._cursor.close()
+        self._connection.close()
 
     def rows(self, statement: ClauseElement, *values: object) -> list[tuple[Any, ...]]:
         """All rows of a query."""
@@ -55,7 +72,7 @@ class Session:
     def _sql(self, statement: ClauseElement) -> str:
         sql = self._compiled.get(statement)
         if sql is None:
-            sql = self._compiled[statement] = str(statement.compile(dialect=self.connection.dialect))
+            sql = self._compiled[statement] = str(statement.compile(dialect=self._connection.dialect))
         return sql
 
 

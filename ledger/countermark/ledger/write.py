@@ -1,5 +1,6 @@
 """The writer of a ledger: admits submissions, one transaction an append, and remembers the head outside the database."""
 
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,7 +9,6 @@ from types import TracebackType
 from typing import Self
 
 from sqlalchemy import func, insert, select
-from sqlalchemy.exc import DBAPIError
 
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
@@ -125,11 +125,11 @@ class LedgerWriter:
             self._committed(head)
 
     def close(self) -> None:
-        """Sync the anchor to the disk and give back the connection and the lock."""
+        """Wait until the disk holds the anchor, and give back the connection and the lock."""
         try:
-            self._anchor.sync()
+            self._anchor.close()
         finally:
-            self._session.connection.close()
+            self._session.close()
             self._engine.dispose()
             self._lock.close()
 
@@ -153,15 +153,15 @@ class LedgerWriter:
         if self._dead:
             raise _unknown_outcome(self._path)
         with engine_errors(self._path):
-            transaction = self._session.connection.begin()
+            self._session.begin()
             try:
                 yield self._session
             except BaseException:
-                transaction.rollback()
+                self._session.rollback()
                 raise
             try:
-                transaction.commit()
-            except DBAPIError as error:
+                self._session.commit()
+            except sqlite3.Error as error:
                 # The disk may or may not hold the new entries. Going on in this process could sign a second root for one size.
                 self._dead = True
                 raise _unknown_outcome(self._path) from error
@@ -180,7 +180,7 @@ class LedgerWriter:
             self._anchored = head
 
     def _note_missing_anchor(self) -> None:
-        if not self.findings and self._anchored is None:
+        if not self.findings:
             self.findings.append(missing_anchor(self._anchor.path))
 
     def _committed(self, head: LogState) -> None:
