@@ -1,6 +1,5 @@
 """`verify layout`, and links and layouts in a ledger."""
 
-import importlib
 import json
 from hashlib import sha256
 from pathlib import Path
@@ -20,11 +19,14 @@ from countermark.attestations.errors import CountermarkError, InputError
 from countermark.attestations.intoto_legacy import LegacyFile, read_links
 from countermark.attestations.trust import TrustPolicy
 from countermark.cli.app import run
+from countermark.cli.legacy import layout
+from countermark.cli.verify import app as verify_app
 from countermark.ledger.audit import audit
 from countermark.ledger.derive import derive
 from countermark.ledger.leaf import EntryKind, LeafSignature
 
-importlib.import_module("countermark.cli.legacy")  # which adds the command to `verify`
+if "layout" not in [command.name for command in verify_app.registered_commands]:
+    verify_app.command("layout")(layout)
 
 
 @pytest.fixture(autouse=True)

@@ -8,10 +8,8 @@ import typer
 from countermark.cli.options import OutputOption
 from countermark.cli.output import finish
 from countermark.cli.report import Report
-from countermark.cli.verify import app
 
 
-@app.command("layout")
 def layout(
     file: Annotated[Path, typer.Argument(metavar="LAYOUT", help="A signed in-toto layout.")],
     links: Annotated[Path, typer.Option(metavar="DIR", help="The folder of its link files.")],
