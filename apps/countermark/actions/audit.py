@@ -1,12 +1,15 @@
 """`verify ledger`: the audit, with the keys of the trust policy."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code
 from countermark.attestations.documents import read_file
 from countermark.attestations.errors import InputError, Location
+from countermark.attestations.keys import PublicKey
 from countermark.attestations.trust import TrustPolicy
 from countermark.ledger.audit import audit
 from countermark.ledger.audit_report import AuditReport
@@ -20,7 +23,24 @@ def audit_ledger(
     trust = workspace.trust() if workspace.trust_file.exists() else None
     held = [_note(path) for path in checkpoints]
     keys = trust.keys() if trust else {}
-    return audit(workspace.ledger, keys, _believed_log(trust), progress=progress, held=held, signatures=signatures)
+    bundles = _BundleKeys(trust) if trust else None
+    return audit(workspace.ledger, keys, _believed_log(trust), progress=progress, bundle_key=bundles, held=held, signatures=signatures)
+
+
+@dataclass(frozen=True)
+class _BundleKeys:
+    """Tells who signed a stored bundle; the sigstore package is brought in by the first one."""
+
+    trust: TrustPolicy
+
+    def __call__(self, data: bytes) -> PublicKey | None:
+        return self._key(data)
+
+    @cached_property
+    def _key(self) -> Callable[[bytes], PublicKey | None]:
+        from countermark.actions.verify_bundle import bundle_key, policy_verifier
+
+        return bundle_key(policy_verifier(self.trust))
 
 
 def _believed_log(trust: TrustPolicy | None) -> VerifierKey | None:

@@ -5,20 +5,25 @@ derived rows; a row that is missing there can only deny.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.envelope import Envelope, Signature
-from countermark.attestations.errors import InputError, RefusedError
+from countermark.attestations.errors import CountermarkError, InputError, RefusedError
 from countermark.attestations.statement import Statement
 from countermark.attestations.times import Instant
 from countermark.attestations.trust import TrustPolicy
-from countermark.attestations.verifier import PolicyTrust, Verifier
+from countermark.attestations.verifier import PolicyTrust, SignatureResult, Verifier
 from countermark.contracts.aliases import Names
 from countermark.contracts.evidence import Evidence, Record
 from countermark.contracts.relevance import relevant
 from countermark.ledger.leaf import EntryKind
 from countermark.ledger.read import Entry, LedgerReader
+
+if TYPE_CHECKING:
+    from countermark.attestations.bundle_verifier import BundleVerifier
 
 
 class Gatherer:
@@ -65,13 +70,29 @@ class Gatherer:
         signatures = tuple(Signature(item.signature, item.key_sha256.hex()) for item in entry.leaf.signatures)
         envelope = Envelope(entry.payload, entry.leaf.payload_type, signatures, source)
         admitted = Instant.from_ms(entry.leaf.admitted_ms)
-        results = self._verifier.judge_signatures(envelope, admitted)
+        results = self._bundled(entry, source) if any(entry.leaf.bundle_sha256) else self._verifier.judge_signatures(envelope, admitted)
         statement = Statement.parse(entry.payload, source)
         good = {result.principal for result in results if result.code is Code.OK and result.principal}
         named = good or {result.principal for result in results if result.principal}
         roles, code = self._roles(statement.predicate_type, good)
         bad = next((result.code for result in results if result.code is not Code.OK), Code.SIGNER_UNTRUSTED)
         return Record(entry.index, entry.digest, statement, tuple(sorted(named)), roles, admitted, code if good else bad)
+
+    def _bundled(self, entry: Entry, source: str) -> tuple[SignatureResult, ...]:
+        """The signatures of an entry that came as a sigstore bundle: the certificate in it says whose they are."""
+        data = self._reader.payload(entry.leaf.bundle_sha256)
+        try:
+            found = self._bundles.verify(data, source)
+        except CountermarkError as error:
+            return (SignatureResult(entry.leaf.signatures[0].signature, None, error.code),)
+        return found.verified.results if found.verified.payload == entry.payload else ()
+
+    @cached_property
+    def _bundles(self) -> "BundleVerifier":
+        """Made for the first bundle only, since it brings the sigstore package."""
+        from countermark.actions.verify_bundle import policy_verifier
+
+        return policy_verifier(self._policy)
 
     def _roles(self, predicate_type: str, principals: set[str]) -> tuple[tuple[str, ...], Code]:
         try:

@@ -1,21 +1,25 @@
-"""`import`: existing envelopes, verified one by one and appended in batches; what is refused goes to quarantine with its reason."""
+"""`import`: existing envelopes and bundles, verified one by one and appended in batches; what is refused goes to quarantine."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from countermark.actions.appending import submission
 from countermark.actions.clock import now
-from countermark.actions.verify_attestation import Checked, Expectation, check_one, read_all
+from countermark.actions.envelopes import read_envelope, read_texts
+from countermark.actions.verify_attestation import Checked, Expectation, check_one
 from countermark.actions.workspace import Workspace, open_reader, open_writer
 from countermark.attestations.errors import InputError
 from countermark.attestations.statement import Statement
+from countermark.attestations.trust import TrustPolicy
 from countermark.attestations.verifier import PolicyTrust, Verifier
-from countermark.ledger.submission import Receipt
+from countermark.ledger.submission import Receipt, Submission
 
 if TYPE_CHECKING:
+    from countermark.attestations.bundle_verifier import BundleVerifier
     from countermark.ledger.write import LedgerWriter
 
 BATCH = 1000
@@ -24,7 +28,7 @@ Told = Callable[[int], None]
 
 @dataclass(slots=True)
 class ImportResult:
-    """What an import did: receipts in the order of the input, and every envelope that was refused."""
+    """What an import did: receipts in the order of the input, and every text that was refused."""
 
     origin: str = ""
     size: int = 0
@@ -33,21 +37,59 @@ class ImportResult:
 
 
 def import_files(workspace: Workspace, paths: Sequence[str], told: Told) -> ImportResult:
-    """Verify every envelope under the ledger's trust policy and append those that hold; `told` hears how many are done."""
-    verifier, instant, result = Verifier(PolicyTrust(workspace.trust())), now(), ImportResult()
+    """Verify every attestation under the ledger's trust policy and append those that hold; `told` hears how many are done."""
+    reader, result = _Reader(workspace.trust()), ImportResult()
     with open_writer(workspace) as writer:
-        checked = (check_one(item, path, verifier, instant, Expectation()) for path, item in read_all(paths))
-        for batch in _batches(checked):
-            good = [item.verified for item in batch if item.verified]
-            result.receipts.extend(writer.append([submission(verified) for verified in good]) if good else [])
-            _quarantine(writer, [item for item in batch if not item.verified], result)
+        for batch in _batches(item for path in paths for item in reader.read(path)):
+            good = [item for item in batch if isinstance(item, Submission)]
+            result.receipts.extend(writer.append(good) if good else [])
+            _quarantine(writer, [item for item in batch if isinstance(item, Checked)], result)
             told(len(result.receipts) + len(result.refused))
-    with open_reader(workspace) as reader:
-        result.origin, result.size = reader.head.origin, reader.head.size
+    with open_reader(workspace) as ledger:
+        result.origin, result.size = ledger.head.origin, ledger.head.size
     return result
 
 
-def _batches(items: Iterator[Checked]) -> Iterator[list[Checked]]:
+class _Reader:
+    """Turns texts into submissions, or into the result that says why not."""
+
+    def __init__(self, trust: TrustPolicy) -> None:
+        self._trust = trust
+        self._verifier = Verifier(PolicyTrust(trust))
+        self._now = now()
+
+    def read(self, path: str) -> Iterator[Submission | Checked]:
+        """Each text of a file; a file that cannot be read is one result."""
+        try:
+            for source, data in read_texts(path):
+                yield self._bundle(data, source) if _is_certified(data) else self._envelope(data, source)
+        except InputError as error:
+            yield Checked(path, None, error)
+
+    def _envelope(self, data: bytes, source: str) -> Submission | Checked:
+        checked = check_one(read_envelope(data, source), source, self._verifier, self._now, Expectation())
+        return submission(checked.verified) if checked.verified else checked
+
+    def _bundle(self, data: bytes, source: str) -> Submission | Checked:
+        from countermark.actions.verify_bundle import check_bundle
+
+        checked = check_bundle(data, source, self._bundles, self._now, Expectation())
+        return checked.submission() or checked.checked
+
+    @cached_property
+    def _bundles(self) -> "BundleVerifier":
+        """Made for the first bundle only: it brings the sigstore package, which takes longer than the rest of an import."""
+        from countermark.actions.verify_bundle import policy_verifier
+
+        return policy_verifier(self._trust)
+
+
+def _is_certified(data: bytes) -> bool:
+    """Whether a text is a bundle with its own verification material; it is parsed strictly by whoever verifies it."""
+    return b'"verificationMaterial"' in data or b'"verification_material"' in data
+
+
+def _batches(items: Iterator[Submission | Checked]) -> Iterator[list[Submission | Checked]]:
     while batch := list(islice(items, BATCH)):
         yield batch
 

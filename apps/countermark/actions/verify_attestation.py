@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from countermark.actions.envelopes import read_envelopes
+from countermark.actions.envelopes import read_envelope, read_texts
 from countermark.attestations.codes import Code, ExitCode, Outcome
 from countermark.attestations.digests import Digest
 from countermark.attestations.envelope import Envelope
@@ -57,22 +57,21 @@ class Checked:
 def check_files(paths: Sequence[str], trust: Trust, now: Instant, expected: Expectation) -> list[Checked]:
     """Every envelope of the files, verified at `now`. An unreadable file is one of the results."""
     verifier = Verifier(trust)
-    return [check_one(item, path, verifier, now, expected) for path, item in read_all(paths)]
+    return [result for path in paths for result in _check_file(path, verifier, now, expected)]
 
 
-def read_all(paths: Sequence[str]) -> Iterator[tuple[str, Envelope | InputError]]:
-    """Each envelope with the path it came from; a file that cannot be read gives its error."""
-    for path in paths:
-        try:
-            yield from ((path, item) for item in read_envelopes(path))
-        except InputError as error:
-            yield path, error
+def _check_file(path: str, verifier: Verifier, now: Instant, expected: Expectation) -> Iterator[Checked]:
+    try:
+        for source, data in read_texts(path):
+            yield check_one(read_envelope(data, source), source, verifier, now, expected)
+    except InputError as error:
+        yield Checked(path, None, error)
 
 
-def check_one(item: Envelope | InputError, path: str, verifier: Verifier, now: Instant, expected: Expectation) -> Checked:
+def check_one(item: Envelope | InputError, source: str, verifier: Verifier, now: Instant, expected: Expectation) -> Checked:
     """One envelope, verified; whatever it meets is in the result."""
     if isinstance(item, InputError):
-        return Checked(str(item.at or path), None, item)
+        return Checked(source, None, item)
     try:
         verified = verifier.verify(item, at=now)
         expected.check(verified, item.source)

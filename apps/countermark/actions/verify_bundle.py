@@ -1,19 +1,16 @@
 """`verify bundle`: sigstore bundles and PEP 740 attestations, verified offline, and what of them goes into a ledger."""
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from countermark.actions.appending import submission
-from countermark.actions.envelopes import MAX_STREAM
+from countermark.actions.envelopes import read_texts
 from countermark.actions.verify_attestation import Checked, Expectation
 from countermark.actions.workspace import Workspace, public_key
 from countermark.attestations.bundle_trust import BundleTrust, ExpectedIdentity
 from countermark.attestations.bundle_verifier import BundleVerifier, VerifiedBundle
 from countermark.attestations.codes import Code
-from countermark.attestations.documents import read_file
-from countermark.attestations.envelope import MAX_ENVELOPE
 from countermark.attestations.errors import CountermarkError, InputError, UsageError
 from countermark.attestations.keys import PublicKey
 from countermark.attestations.sigstore_trust import SigstoreRoot
@@ -86,22 +83,10 @@ def check_bundles(paths: Sequence[str], verifier: BundleVerifier, now: Instant, 
 
 def _check_file(path: str, verifier: BundleVerifier, now: Instant, expected: Expectation) -> Iterator[CheckedBundle]:
     try:
-        for source, data in read_bundles(path):
+        for source, data in read_texts(path):
             yield check_bundle(data, source, verifier, now, expected)
     except InputError as error:
         yield CheckedBundle(Checked(path, None, error), b"")
-
-
-def read_bundles(path: str) -> Iterator[tuple[str, bytes]]:
-    """The bytes of each bundle of a file, of standard input for `-`; a `.jsonl` file holds one a line."""
-    if path == "-":
-        data = sys.stdin.buffer.read(MAX_STREAM)
-    else:
-        data = read_file(Path(path), limit=MAX_STREAM if path.endswith(".jsonl") else MAX_ENVELOPE)
-    if path.endswith(".jsonl"):
-        yield from ((f"{path}:{number}", line) for number, line in enumerate(data.split(b"\n"), start=1) if line.strip())
-    elif data.strip():
-        yield path, data
 
 
 def check_bundle(data: bytes, source: str, verifier: BundleVerifier, now: Instant, expected: Expectation) -> CheckedBundle:

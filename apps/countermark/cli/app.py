@@ -20,6 +20,7 @@ from countermark.cli import (
     schema,
     search,
     verify,
+    verify_bundle,
     verify_contract,
     verify_ledger,
 )
@@ -40,6 +41,7 @@ app.command("reject")(negative.reject)
 app.command("retract")(negative.retract)
 app.command("supersede")(negative.supersede)
 app.command("import")(importing.import_files)
+verify.app.command("bundle")(verify_bundle.bundle)
 verify.app.command("contract")(verify_contract.contract)
 verify.app.command("ledger")(verify_ledger.ledger_file)
 app.add_typer(verify.app, name="verify")

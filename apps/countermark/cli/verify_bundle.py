@@ -8,14 +8,13 @@ import typer
 from countermark.cli.options import DEFAULT_LEDGER, LedgerOption, OutputOption, TrustOption
 from countermark.cli.output import finish
 from countermark.cli.report import Report
-from countermark.cli.verify import PublicKeyOption, app
+from countermark.cli.verify import PublicKeyOption
 
 TrustedRootOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="A trusted_root.json; default: the public sigstore instance's.", show_default=False)
 ]
 
 
-@app.command("bundle")
 def bundle(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Sigstore bundles, PEP 740 attestations, .jsonl; - for stdin.")],
     trusted_root: TrustedRootOption = None,
