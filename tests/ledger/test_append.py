@@ -18,6 +18,7 @@ from countermark.attestations.keys import Algorithm, Signer, generate_pem
 from countermark.ledger.leaf import EntryKind
 from countermark.ledger.merkle import Frontier, leaf_hash
 from countermark.ledger.note import CheckpointSigner, open_checkpoint
+from countermark.ledger.prepare import Prepared
 from countermark.ledger.submission import GENESIS_TYPE, Submission, leaf_signature
 from countermark.ledger.write import LedgerWriter, initialise
 
@@ -69,6 +70,21 @@ def test_another_signer_of_the_same_payload_is_another_entry_and_one_payload(sma
 def test_nothing_is_admitted_without_a_verified_signature(small: Box) -> None:
     with pytest.raises(RefusedError):
         small.append(replace(small.passed(1), signatures=()))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE entry SET dedup = ? WHERE idx = 6",
+        "UPDATE entry SET dedup = ?, leaf = (SELECT leaf FROM entry WHERE idx = 3) WHERE idx = 6",
+        "UPDATE entry SET dedup = ?, leaf = x'00' WHERE idx = 6",
+    ],
+)
+def test_a_planted_duplicate_does_not_swallow_a_rejection(small: Box, change: str) -> None:
+    rejection = small.rejection("cd" * 32)
+    small.edit(change, values=(Prepared.of(rejection).dedup,))
+    with pytest.raises(TamperError, match="entry 6"):
+        small.append(rejection)
 
 
 def test_one_bad_submission_keeps_the_whole_batch_out(small: Box) -> None:

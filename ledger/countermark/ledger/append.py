@@ -19,7 +19,7 @@ from countermark.attestations.errors import CannotTellError, CountermarkError, I
 from countermark.ledger import tables
 from countermark.ledger.chains import EMPTY, begins_tile, extend_notes, extend_rows, tile_of
 from countermark.ledger.leaf import NO_HASH, Leaf
-from countermark.ledger.merkle import Frontier, leaf_hash, root_at
+from countermark.ledger.merkle import Frontier, check_inclusion, inclusion_proof, leaf_hash, root_at
 from countermark.ledger.note import Checkpoint, CheckpointSigner, VerifierKey, open_checkpoint
 from countermark.ledger.prepare import Prepared
 from countermark.ledger.schema import DERIVED
@@ -43,7 +43,7 @@ _SELECT_ROOTS = (
     .where(tables.TILE.c.level == bindparam("l"), tables.TILE.c.idx.between(bindparam("start"), bindparam("last")))
     .order_by(tables.TILE.c.idx)
 )
-_SELECT_DEDUP = select(*tables.ENTRY.c["dedup", "idx"])
+_SELECT_DEDUP = select(*tables.ENTRY.c["dedup", "idx", "leaf"])
 _SELECT_BLOB = select(tables.PAYLOAD.c.sha256)
 _SELECT_DIGEST = select(*tables.INDEX_DIGEST.c["tile", "digest"]).where(tables.INDEX_DIGEST.c.tile == bindparam("t"))
 _INSERT = {name: insert(table) for name, table in tables.METADATA.tables.items()}
@@ -127,9 +127,24 @@ def tile_reader(session: Session, size: int) -> TileReader:
     )
 
 
-def existing(session: Session, batch: Iterable[Prepared]) -> dict[bytes, int]:
-    """dedup → index for those of the batch that were admitted before."""
-    return dict(_known(session, _SELECT_DEDUP, tables.ENTRY.c.dedup, [item.dedup for item in batch]))
+def existing(session: Session, head: LogState, batch: Iterable[Prepared]) -> dict[bytes, int]:
+    """dedup → index for those of the batch that were admitted before, each proven to be in the log.
+
+    A planted row would otherwise make a rejection pass for one that is there already. `TamperError` for such a row.
+    """
+    reader = tile_reader(session, head.size)
+    found = {}
+    for dedup, index, leaf in _known(session, _SELECT_DEDUP, tables.ENTRY.c.dedup, [item.dedup for item in batch]):
+        try:
+            proof = inclusion_proof(index, head.size, reader)
+            check_inclusion(index, head.size, leaf_hash(leaf), proof, head.root)
+            admitted = Leaf.decode(leaf).dedup
+        except CountermarkError as error:
+            raise _tampered(f"entry {index} is not what was admitted: {error.message}") from None
+        if admitted != dedup:
+            raise _tampered(f"entry {index} is filed as the duplicate of something else")
+        found[dedup] = index
+    return found
 
 
 def extend_log(session: Session, head: LogState, new: Sequence[Prepared], now_ms: int, signer: CheckpointSigner) -> LogState:

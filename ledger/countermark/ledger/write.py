@@ -97,7 +97,7 @@ class LedgerWriter:
             with self._transaction() as session:
                 head = read_head(session, self._signer.vkey, self._known)
                 self._check_anchor(session, head)
-                indices = existing(session, batch)
+                indices = existing(session, head, batch)
                 new = _first_of_each(batch, indices)
                 if new:
                     head = extend_log(session, head, new, self._clock(), self._signer)
