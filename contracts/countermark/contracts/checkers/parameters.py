@@ -70,6 +70,11 @@ def number_or_pointer(description: str) -> Schema:
     return either(description, whole("the number itself"), pointer("where it stands"))
 
 
+def operand(description: str) -> Schema:
+    """An integer, where a value stands, or the name of a fact."""
+    return either(description, whole("the number itself"), text("a pointer, or the name of a fact"))
+
+
 def profiles() -> Schema:
     """The names of profiles."""
     return many("names of profiles; without it, all of them", text("a profile"))

@@ -109,6 +109,16 @@ class Block:
             return value
         return integer(self.one(parameter))
 
+    def operand(self, case: Case, parameter: str) -> Found:
+        """A parameter that is a value itself, points at one, or is the name of a fact of the contract with one value."""
+        value = self.given.get(parameter)
+        if isinstance(value, str) and (value == "" or value.startswith("/")):
+            return self.one(parameter)
+        if not isinstance(value, str):
+            return Found(value, case.at)
+        found = case.fact(value)[0]
+        return Found(found.value, found.at)
+
     def _some(self, pointer: str) -> list[Found]:
         found = self.find(pointer)
         if not found:

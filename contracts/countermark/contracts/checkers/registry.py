@@ -15,14 +15,24 @@ from countermark.contracts.checkers.config_commands import CommandResolved, Flag
 from countermark.contracts.checkers.config_keys import KeysAccepted, KeysComplete, TypesStrict, ValueLimits
 from countermark.contracts.checkers.docs import DocsCommands
 from countermark.contracts.checkers.identity import ClearToken, DiffDeclared, Distinct
+from countermark.contracts.checkers.image import IdKind, LabelNotEvidence, RanksEqual
+from countermark.contracts.checkers.models import DraftPinned, ModelPinned
 from countermark.contracts.checkers.pins_agree import PinsAgree
 from countermark.contracts.checkers.pins_full_length import PinsFullLength
+from countermark.contracts.checkers.source import EvaluatedVsHead, PinConsistent
 
 CHECKERS: Mapping[str, Checker] = {
     checker.name: checker
     for checker in (
         PinsAgree(),
         PinsFullLength(),
+        PinConsistent(),
+        EvaluatedVsHead(),
+        RanksEqual(),
+        IdKind(),
+        LabelNotEvidence(),
+        ModelPinned(),
+        DraftPinned(),
         KeysComplete(),
         KeysAccepted(),
         TypesStrict(),
