@@ -1,0 +1,67 @@
+"""What an auditor names on the command line, and where a statement speaks of it."""
+
+import re
+from dataclasses import dataclass
+from typing import Final, Self
+
+from countermark.attestations.codes import Code
+from countermark.attestations.digests import Digest, DigestKind
+from countermark.attestations.errors import InputError, Location
+from countermark.attestations.located import walk
+from countermark.attestations.statement import Statement
+from countermark.ledger.derive import UNKNOWN_KIND
+from countermark.ledger.read import LedgerReader
+
+_BARE: Final = re.compile(r"sha256:([0-9a-f]{64})\Z")
+_AT: Final = Location("DIGEST")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A digest by its hex; `kind` is none where nobody says of what, and then it is any."""
+
+    hex: str
+    kind: DigestKind | None
+
+    @classmethod
+    def of(cls, digest: Digest) -> Self:
+        """A digest whose kind is known."""
+        return cls(digest.hex, digest.kind)
+
+    @classmethod
+    def resolve(cls, reader: LedgerReader, text: str) -> Self:
+        """A DIGEST of the command line. Bare, it takes the one kind under which the ledger knows it; several are an `InputError`."""
+        bare = _BARE.match(text)
+        if not bare:
+            return cls.of(Digest.parse(text, at=_AT))
+        known = {hit.kind for hit in reader.search_prefix(bare[1])} - {UNKNOWN_KIND}
+        kinds = sorted(DigestKind(kind) for kind in known if kind in set(DigestKind))
+        if len(kinds) > 1:
+            names = " and ".join(str(Digest(kind, bare[1])) for kind in kinds)
+            raise InputError(Code.BAD_DIGEST, f"the ledger knows it as {names}", at=_AT, fix="give the one you mean with its kind")
+        return cls(bare[1], kinds[0] if kinds else None)
+
+    def __str__(self) -> str:
+        return str(Digest(self.kind, self.hex)) if self.kind else f"sha256:{self.hex}"
+
+    def places(self, statement: Statement) -> tuple[str, ...]:
+        """The RFC 6901 pointers at which a statement names it, subjects first."""
+        subjects = (
+            f"/subject/{n}"
+            for n, subject in enumerate(statement.subjects)
+            if self.hex in subject.digests.values() and self._fits([digest for digest in subject.typed if digest.hex == self.hex])
+        )
+        texts = ((pointer, node) for pointer, node in walk(statement.predicate, "/predicate") if isinstance(node, str))
+        return (*subjects, *(pointer for pointer, node in texts if self.is_in(node)))
+
+    def is_in(self, text: str) -> bool:
+        """Whether a text is this digest, or holds its hex as a whole without saying what it is of."""
+        if self.hex not in text:
+            return False
+        try:
+            return self._fits([Digest.parse(text)])
+        except InputError:
+            return re.search(rf"(?<![0-9a-f]){self.hex}(?![0-9a-f])", text) is not None
+
+    def _fits(self, typed: list[Digest]) -> bool:
+        return self.kind is None or not typed or any(digest.kind is self.kind and digest.hex == self.hex for digest in typed)

@@ -1,0 +1,167 @@
+"""One verified view of a ledger that an auditor's question is asked of.
+
+What is found is proven and its signatures are judged. That nothing is missing is for `verify ledger` to say: the notices alone, all
+that speaks against an image, are complete here, because they are walked by hash from the signed head.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+
+from countermark.actions.clock import now
+from countermark.actions.evidence import Gatherer
+from countermark.actions.workspace import Workspace, open_reader
+from countermark.attestations.codes import Code
+from countermark.attestations.digests import Digest, DigestKind
+from countermark.attestations.documents import load_document
+from countermark.attestations.envelope import Envelope, Signature
+from countermark.attestations.errors import CannotTellError, CountermarkError, InputError
+from countermark.attestations.predicate_types import PredicateName
+from countermark.attestations.statement import Statement, Subject
+from countermark.attestations.times import Instant
+from countermark.attestations.trust import TrustPolicy
+from countermark.attestations.verifier import PolicyTrust, Verifier
+from countermark.contracts.catalogue import Catalogue
+from countermark.contracts.decision import Decision, Head
+from countermark.contracts.evidence import Evidence, Record
+from countermark.contracts.gate import Question, decide
+from countermark.contracts.policy import ReleasePolicy
+from countermark.ledger.leaf import EntryKind
+from countermark.ledger.read import Entry, LedgerReader
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """Who signed an entry: principals whose signatures count, or if none does those it names; keys; and why it does not count."""
+
+    principals: tuple[str, ...]
+    keys: tuple[Digest, ...]
+    code: Code
+
+    def __str__(self) -> str:
+        return ", ".join(self.principals) or ", ".join(f"{key.kind}:{key.hex[:12]}…" for key in self.keys) or "nobody"
+
+
+class View:
+    """A ledger at one head, judged by one trust policy for one time."""
+
+    def __init__(self, reader: LedgerReader, trust: TrustPolicy, effective_time: Instant) -> None:
+        self.reader = reader
+        self.trust = trust
+        self.effective_time = effective_time
+        self._gatherer = Gatherer(reader, trust)
+        self._verifier = Verifier(PolicyTrust(trust))
+
+    @cached_property
+    def notices(self) -> tuple[Entry, ...]:
+        """Every notice, oldest first."""
+        return self.reader.notices()
+
+    @property
+    def head(self) -> Head:
+        """The head, as decisions name it."""
+        head = self.reader.head
+        return Head(head.origin, head.size, head.root.hex(), len(self.notices), None)
+
+    def entries(self, indices: Iterable[int]) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
+        """These entries in the order of the log, proven, and what is said of those whose payload is not here."""
+        found: list[Entry] = []
+        unreadable: list[str] = []
+        for index in sorted(set(indices)):
+            try:
+                found.append(self.reader.entry(index))
+            except CannotTellError as error:
+                unreadable.append(_unreadable(index, error))
+        return tuple(found), tuple(unreadable)
+
+    def records(self, indices: Iterable[int]) -> tuple[tuple[Record, ...], tuple[str, ...]]:
+        """The statements of these entries in the order of the log, and what is said of those that cannot be read.
+
+        `TamperError` for an entry that the log did not sign.
+        """
+        found: list[Record] = []
+        unreadable: list[str] = []
+        for index in sorted(set(indices)):
+            try:
+                found += self._gatherer.records([index])
+            except (InputError, CannotTellError) as error:
+                unreadable.append(_unreadable(index, error))
+        return tuple(found), tuple(unreadable)
+
+    def evidence(self, subject: Digest, platform: str | None = None) -> Evidence:
+        """What the gate would judge a subject by."""
+        records, _ = self._gatherer.gather(subject, platform)
+        return Evidence.of(records, self.trust)
+
+    def signed(self, entry: Entry) -> Signed:
+        """Who signed an entry of whatever kind, judged for when it was admitted; a statement also by whether they may make it."""
+        keys = tuple(Digest(DigestKind.SPKI, item.key_sha256.hex()) for item in entry.leaf.signatures)
+        records, _ = self.records([entry.index])
+        if records:
+            return Signed(records[0].signers, keys, records[0].code)
+        signatures = tuple(Signature(item.signature, item.key_sha256.hex()) for item in entry.leaf.signatures)
+        envelope = Envelope(entry.payload, entry.leaf.payload_type, signatures, f"entry {entry.index}")
+        results = self._verifier.judge_signatures(envelope, Instant.from_ms(entry.leaf.admitted_ms))
+        good = {result.principal for result in results if result.code is Code.OK and result.principal}
+        named = {result.principal for result in results if result.principal}
+        bad = next((result.code for result in results if result.code is not Code.OK), Code.SIGNER_UNTRUSTED)
+        return Signed(tuple(sorted(good or named)), keys, Code.OK if good else bad)
+
+    def decide(self, subject: Digest, policy: ReleasePolicy, without: Collection[Digest] = ()) -> Decision:
+        """The gate's decision at this head; `without` are statements that are taken as if they had been taken back."""
+        records, _ = self._gatherer.gather(subject, policy.platform)
+        given = (*records, *(self._taking_back(payload, n) for n, payload in enumerate(sorted(without))))
+        return decide(Question(subject, policy, self.trust, given, self.head, self.effective_time))
+
+    def _taking_back(self, payload: Digest, number: int) -> Record:
+        """A retraction that nobody made. It gives no reason, so that it takes away what speaks for an image and lifts no rejection."""
+        statement = Statement((Subject.of(payload),), PredicateName.RETRACTION.uri, {"reason": "", "replacement": None})
+        anybody = next((member for role in self.trust.roles.values() for member in role.members), "")
+        digest = Digest.of(DigestKind.PAYLOAD, statement.encode())
+        return Record(self.reader.head.size + number, digest, statement, (anybody,), (), self.effective_time)
+
+
+@contextmanager
+def open_view(workspace: Workspace, effective_time: Instant | None = None, trust: TrustPolicy | None = None) -> Iterator[View]:
+    """A view for `effective_time`, now by default, judged by `trust`, the ledger's own by default.
+
+    Raises `CannotTellError` without a trust policy or ledger, `RefusedError` for another log than it believes, `TamperError`.
+    """
+    judged_by = trust or workspace.trust()
+    with open_reader(workspace, judged_by) as reader:
+        yield View(reader, judged_by, (effective_time or now()).whole_seconds())
+
+
+def shipped_catalogue() -> Catalogue:
+    """The capability catalogue of this version."""
+    data = (resources.files("countermark.contracts") / "catalogue.yaml").read_bytes()
+    return Catalogue.of(load_document(data, "catalogue.yaml", "CapabilityCatalog"))
+
+
+def statement_of(entry: Entry) -> Statement | None:
+    """The statement of an entry; none for another kind of entry, or one that a reader of statements cannot read."""
+    if entry.leaf.kind is not EntryKind.ATTESTATION:
+        return None
+    try:
+        return Statement.parse(entry.payload, f"entry {entry.index}")
+    except InputError:
+        return None
+
+
+def kind_of(entry: Entry) -> str:
+    """What an entry is, in a word: the short name of its predicate, the URI of another's, or the kind of the entry."""
+    statement = statement_of(entry)
+    if statement:
+        return short_type(statement.predicate_type)
+    return "document" if entry.leaf.kind is EntryKind.POLICY else entry.leaf.kind.name.lower().replace("_", "-")
+
+
+def _unreadable(index: int, error: CountermarkError) -> str:
+    return f"what entry {index} says: {error.message} [{error.code}]"
+
+
+def short_type(predicate_type: str) -> str:
+    """The short name of one of our predicates, or the URI of another's."""
+    return PredicateName.from_uri(predicate_type) or predicate_type
