@@ -106,7 +106,7 @@ class ContractVerdict:
 def evaluate(contract: Contract, tree: Tree) -> ContractVerdict:
     """Hold a contract against the files of a tree. Bad files are findings; nothing in them stops the rest from being judged."""
     files = Resolver(tree)
-    case = Case(contract, files.resolve(contract.places), files, Location(contract.source))
+    case = Case(contract.id, contract, files.resolve(contract.places), files, Location(contract.source))
     judgements = tuple(Judgement(invariant, _judge(invariant, case)) for invariant in contract.invariants)
     found = [finding for judgement in judgements for finding in judgement.result.findings]
     idle = [_idle(it.invariant) for it in judgements if it.result.outcome is Outcome.NOT_APPLICABLE]

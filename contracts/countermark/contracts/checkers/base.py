@@ -3,6 +3,7 @@
 A checker sets no outcome. It says how many things it looked at and what it found, and the outcome follows.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,9 +25,10 @@ _WORST_FIRST = (Outcome.FAIL, Outcome.ERROR, Outcome.INCONCLUSIVE, Outcome.NOT_R
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is judged: the terms of a contract, the values at its places, the files for whoever needs more of them, and where the
-    invariant stands that asks."""
+    """What is judged: the terms of a contract and its id, the values at its places, the files for whoever needs more of them, and where
+    the invariant stands that asks."""
 
+    contract: str
     terms: Terms
     places: Resolution
     files: Resolver
@@ -51,6 +53,14 @@ class Case:
             message = f"fact {name}: {finding.observed} where {finding.required or 'a value'} is needed"
             raise InputError(finding.code, message, at=finding.location, fix=finding.fix)
         return list(found.occurrences)
+
+    def expression(self, pattern: str) -> re.Pattern[str]:
+        """A regular expression that is a parameter; `InputError` for what is none."""
+        try:
+            return re.compile(pattern)
+        except re.error as error:
+            message = f"{pattern!r} is no regular expression: {error}"
+            raise InputError(Code.SCHEMA_INVALID, message, at=self.at, fix="mend the expression") from None
 
     def command(self, label: str) -> tuple[str, ...]:
         """The tokens of a command of the contract; `InputError` for a label that is none."""

@@ -58,7 +58,7 @@ class CommandResolved(Checker):
         """One finding for each placeholder and id, and one for each flag that stands twice or not at all."""
         lines = list(_command_lines(case, given))
         once = texts(given["once"]) if "once" in given else list(_ONCE)
-        own = [re.compile(pattern) for pattern in texts(given.get("placeholders"))]
+        own = [case.expression(pattern) for pattern in texts(given.get("placeholders"))]
         findings = [finding for line in lines for finding in (*self._counted(line, once), *self._left_over(line[2], own))]
         return Result(len(lines), tuple(findings))
 

@@ -144,7 +144,7 @@ class ClearToken(Checker):
         found = [(profile, field_of(case, profile, name), field_of(case, profile, root)) for profile in _named(case, given)]
         consumed = given.get("consumed")
         used = list(blocks(case, consumed)) if isinstance(consumed, dict) else []
-        form = re.compile(str(given.get("pattern", _TOKEN)))
+        form = case.expression(str(given.get("pattern", _TOKEN)))
         malformed = [finding for _, token, _ in found for finding in self._malformed(token, form)]
         repeated = [finding for pair in itertools.combinations(found, 2) for finding in self._repeated(pair[0][1], pair[1][1])]
         spent = [finding for _, token, own in found for finding in self._spent(token, own, used)]

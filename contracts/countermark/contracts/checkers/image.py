@@ -56,8 +56,9 @@ class RanksEqual(RecordChecker):
                 yield from self._equal(block, parameter, world)
         excepted = block.given.get("excepted")
         if isinstance(excepted, dict):
+            says = case.expression(str(excepted["says"]))
             for found in block.find(str(excepted["at"])):
-                if re.search(str(excepted["says"]), str(found.value)):
+                if says.search(str(found.value)):
                     required, fix = "every rank compared", "compare the image of every rank"
                     yield self.violation(found.at, required=required, observed=shown(found.value), fix=fix, outcome=Outcome.INCONCLUSIVE)
 

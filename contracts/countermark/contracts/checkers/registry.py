@@ -10,7 +10,9 @@ from jsonschema import Draft202012Validator
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError, Location
 from countermark.attestations.schema_problems import Problem, explain
+from countermark.contracts.checkers.arithmetic import GeometryDivides, LimitsOrdered
 from countermark.contracts.checkers.base import Checker, Parameters
+from countermark.contracts.checkers.compat import FieldsUnchanged
 from countermark.contracts.checkers.config_commands import CommandResolved, FlagsForbidden
 from countermark.contracts.checkers.config_keys import KeysAccepted, KeysComplete, TypesStrict, ValueLimits
 from countermark.contracts.checkers.docs import DocsCommands
@@ -19,6 +21,8 @@ from countermark.contracts.checkers.image import IdKind, LabelNotEvidence, Ranks
 from countermark.contracts.checkers.models import DraftPinned, ModelPinned
 from countermark.contracts.checkers.pins_agree import PinsAgree
 from countermark.contracts.checkers.pins_full_length import PinsFullLength
+from countermark.contracts.checkers.schemas import SchemaValid
+from countermark.contracts.checkers.secrets import NoSecrets
 from countermark.contracts.checkers.source import EvaluatedVsHead, PinConsistent
 
 CHECKERS: Mapping[str, Checker] = {
@@ -43,6 +47,11 @@ CHECKERS: Mapping[str, Checker] = {
         FlagsForbidden(),
         DocsCommands(),
         ClearToken(),
+        GeometryDivides(),
+        LimitsOrdered(),
+        SchemaValid(),
+        FieldsUnchanged(),
+        NoSecrets(),
     )
 }
 
