@@ -1,6 +1,7 @@
 """Readers: bounds that hold at every instant, slots in manifest order, and no slot lost however the reading ends."""
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -95,7 +96,10 @@ def test_objects_are_handed_over_in_order_and_once(snapshot: Snapshot) -> None:
 
 
 class BadTicket(CpuDevice):
+    """Fails late enough for the other readers to be waiting for their turn by then."""
+
     def wait(self, event: Event) -> None:
+        time.sleep(0.05)
         raise DriverError("cuEventSynchronize", 700, "injected")
 
 
@@ -107,14 +111,36 @@ def submit(device: CpuDevice, ring: StagingRing, slot: FillingSlot) -> Bytes:
     return lane.memory.payload
 
 
-def test_a_ticket_that_cannot_be_waited_for_is_raised_at_its_object(snapshot: Snapshot) -> None:
+@pytest.mark.parametrize("readers", [1, 2, 4])
+def test_a_ticket_that_cannot_be_waited_for_is_raised_at_its_object(snapshot: Snapshot, readers: int) -> None:
     device = BadTicket()
     ring = StagingRing(device, slots=1, payload_bytes=1024, max_spans=8)
     submit(device, ring, ring.acquire())
-    with Folder.at(snapshot.chunks) as chunks, ReaderPool(chunks, snapshot.loaded.manifest.objects, ring, 2, Recorder()) as pool:
+    with Folder.at(snapshot.chunks) as chunks, ReaderPool(chunks, snapshot.loaded.manifest.objects, ring, readers, Recorder()) as pool:
         pool.await_begun(0)
         with pytest.raises(DriverError, match="cuEventSynchronize"):
             pool.await_authenticated(0)
+
+
+class LateTicket(BadTicket):
+    """Only the last slab cannot be waited for."""
+
+    waits = 0
+
+    def wait(self, event: Event) -> None:
+        self.waits += 1
+        if self.waits == 7:
+            super().wait(event)
+
+
+def test_a_last_ticket_that_cannot_be_waited_for_is_raised_when_settling(snapshot: Snapshot) -> None:
+    device = LateTicket()
+    ring = StagingRing(device, slots=2, payload_bytes=1024, max_spans=8)
+    with Folder.at(snapshot.chunks) as chunks, ReaderPool(chunks, snapshot.loaded.manifest.objects, ring, 2, Recorder()) as pool:
+        for one in snapshot.loaded.manifest.objects:
+            submit(device, ring, pool.hand_over(one.index))
+        with pytest.raises(DriverError, match="cuEventSynchronize"):
+            pool.settle()
 
 
 def test_a_ring_that_is_closed_meanwhile_ends_the_readers(snapshot: Snapshot) -> None:
@@ -147,3 +173,22 @@ def test_slots_fill_the_bound_and_never_exceed_it(bounds: Bounds, slab: int, obj
 def test_bounds_allow_at_least_one_of_each(wrong: tuple[int, int]) -> None:
     with pytest.raises(UsageError):
         Bounds(*wrong)
+
+
+def test_a_reader_that_cannot_be_started_leaves_nothing_running(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, threads = threading.Thread.start, threading.active_count()
+
+    def fail_at_the_second(thread: threading.Thread) -> None:
+        if threading.active_count() > threads:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    with CpuDevice() as device, StagingRing(device, slots=2, payload_bytes=1024, max_spans=8) as ring, Folder.at(snapshot.chunks) as chunks:
+        monkeypatch.setattr(threading.Thread, "start", fail_at_the_second)
+        pool = ReaderPool(chunks, snapshot.loaded.manifest.objects, ring, 2, Recorder())
+        with pytest.raises(RuntimeError, match="new thread"), pool:
+            pass
+        monkeypatch.undo()
+        assert threading.active_count() == threads
+        for slot in [ring.acquire(), ring.acquire()]:
+            slot.discard()

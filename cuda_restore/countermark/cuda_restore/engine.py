@@ -102,7 +102,7 @@ class _Restore:
                     plan = self._plan(pool)
                     with self._placement() as placement:
                         self._submit_all(pool, plan, placement)
-                        stats = self._finish(placement)
+                        stats = self._finish(pool, placement)
                 finally:
                     self._read_ns, self._hash_ns = pool.read_ns, pool.hash_ns
         self._check(plan, stats)
@@ -187,8 +187,9 @@ class _Restore:
         placement.submit(pool.hand_over(index), spans)
         self._launches += 1
 
-    def _finish(self, placement: Placement) -> PlacementStats:
+    def _finish(self, pool: ReaderPool, placement: Placement) -> PlacementStats:
         self._watch.switch(Phase.DEVICE_WAIT)
+        pool.settle()
         stats = placement.finish()
         self._placed_bytes, self._device_error = stats.status.placed_bytes, stats.status.error
         self._record(Completed(self._source_bytes, self._slabs, self._launches, self._placed_bytes, self._device_error))

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from threading import Condition, Event
 from types import TracebackType
-from typing import Final
+from typing import Final, Self
 
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import UsageError
@@ -81,18 +81,31 @@ class _ReadObject:
 
 
 class ReaderPool(AbstractContextManager["ReaderPool"]):
-    """Starts to read when it is made. Leaving the context stops the readers, waits for them, and returns every slot not handed over."""
+    """Reads while its context is open. Leaving it stops the readers, waits for them, and returns every slot not handed over."""
 
     def __init__(self, chunks: Folder, objects: Sequence[ObjectDescriptor], ring: StagingRing, readers: int, recorder: Recorder) -> None:
         self._chunks, self._objects, self._ring, self._record = chunks, objects, ring, recorder.record
         self._numbers = {id(lane.memory.payload): number for number, lane in enumerate(ring.lanes)}
         self._turn = Condition()
         self._next = self._handed = 0
-        self._end = len(objects)  # objects from here on are not read any more
+        self._closed = False
+        self._end = len(objects) + len(ring.lanes)  # turns from here on are not taken any more
         self._begun = [Event() for _ in objects]
         self.read_ns = self.hash_ns = 0
         self._executor = ThreadPoolExecutor(readers, thread_name_prefix="countermark-reader")
-        self._reads: list[Future[_ReadObject]] = [self._executor.submit(self._read, descriptor) for descriptor in objects]
+        self._reads: list[Future[_ReadObject]] = []
+        self._settled: list[Future[FillingSlot]] = []
+
+    def __enter__(self) -> Self:
+        try:
+            for descriptor in self._objects:
+                self._reads.append(self._executor.submit(self._read, descriptor))
+            for number in range(len(self._numbers)):
+                self._settled.append(self._executor.submit(self._take_turn, len(self._objects) + number))
+        except BaseException as error:  # no thread, or an interruption: the readers that run already must not outlive their slots
+            self.__exit__(type(error), error, error.__traceback__)
+            raise
+        return self
 
     def await_begun(self, index: int) -> None:
         """Wait until a reader has a slot for an object, or cannot get one."""
@@ -112,13 +125,20 @@ class ReaderPool(AbstractContextManager["ReaderPool"]):
         self.hash_ns += found.hash_ns
         return found.slot
 
+    def settle(self) -> None:
+        """Wait for the completion of everything submitted. Readers with nothing left to read have begun to, each at another slot."""
+        for slot in self._settled:
+            slot.result()
+
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._end = 0
+        self._closed = True
         self._executor.shutdown(wait=False, cancel_futures=True)
-        for index in range(self._handed, len(self._reads)):  # in order: an object may be waiting for the slot of one before it
-            read = self._reads[index]
+        for index, read in enumerate(self._reads[self._handed :], self._handed):  # in order, as later ones wait for the slots of earlier
             if not read.cancelled() and read.exception() is None:
                 self._discard(index, read.result().slot)
+        for settled in self._settled:
+            if not settled.cancelled() and settled.exception() is None:
+                settled.result().discard()
         self._executor.shutdown()
 
     def _read(self, descriptor: ObjectDescriptor) -> _ReadObject:
@@ -132,16 +152,25 @@ class ReaderPool(AbstractContextManager["ReaderPool"]):
             self._begun[descriptor.index].set()
 
     def _take_slot(self, descriptor: ObjectDescriptor) -> FillingSlot:
+        slot = self._take_turn(descriptor.index, descriptor.size_bytes)
+        self._begun[descriptor.index].set()
+        return slot
+
+    def _take_turn(self, turn: int, size_bytes: int = 0) -> FillingSlot:
+        """The slot that is free next, for the object of that number, or behind them all for nothing but to wait for its last slab."""
         with self._turn:
             try:
-                self._turn.wait_for(lambda: self._next == descriptor.index or descriptor.index >= self._end)
-                self._check_wanted(descriptor)
+                self._turn.wait_for(lambda: self._next == turn or not self._is_wanted(turn))
+                self._check_wanted(turn)
                 slot = self._ring.acquire()
-                self._record(ReadBegun(descriptor.index, self._numbers[id(slot.payload)], descriptor.size_bytes))
+                if turn < len(self._objects):
+                    self._record(ReadBegun(turn, self._numbers[id(slot.payload)], size_bytes))
                 self._next += 1
+            except BaseException:
+                self._end = min(self._end, turn)
+                raise
             finally:
-                self._turn.notify_all()
-        self._begun[descriptor.index].set()
+                self._turn.notify_all()  # also when stopped, or a later turn would wait for ever
         return slot
 
     def _fill(self, slot: FillingSlot, descriptor: ObjectDescriptor) -> _ReadObject:
@@ -160,7 +189,7 @@ class ReaderPool(AbstractContextManager["ReaderPool"]):
         with self._chunks.open(descriptor.file_name, descriptor.size_bytes) as file:
             os.posix_fadvise(file.fd, 0, 0, os.POSIX_FADV_SEQUENTIAL)
             for start in range(0, descriptor.size_bytes, PIECE_BYTES):
-                self._check_wanted(descriptor)
+                self._check_wanted(descriptor.index)
                 piece = into[start : start + PIECE_BYTES]
                 begun = time.perf_counter_ns()
                 file.read_into(piece, start)
@@ -171,8 +200,11 @@ class ReaderPool(AbstractContextManager["ReaderPool"]):
         descriptor.authenticate(digest.hexdigest())
         return read_ns, hash_ns
 
-    def _check_wanted(self, descriptor: ObjectDescriptor) -> None:
-        if descriptor.index >= self._end:
+    def _is_wanted(self, turn: int) -> bool:
+        return turn < self._end and not self._closed
+
+    def _check_wanted(self, turn: int) -> None:
+        if not self._is_wanted(turn):
             raise _StoppedError
 
     def _discard(self, index: int, slot: FillingSlot) -> None:
