@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from countermark.attestations.findings import Finding
-from countermark.contracts.checkers.base import Case
 from countermark.contracts.checkers.parameters import flag, group, many, objects, operand
 from countermark.contracts.checkers.records import Block, RecordChecker, integer, real, record_fields
 from countermark.contracts.locators.base import Found
@@ -28,9 +27,8 @@ class GeometryDivides(RecordChecker):
         objects=operand("the number of objects"),
     )
 
-    def applies(self, block: Block, case: Case) -> bool:
+    def applies(self, block: Block) -> bool:
         """A record without a unit declares no geometry, so there is none to break."""
-        del case
         return self._declared(block, "unit", "tokens") or self._declared(block, "object_bytes", "bytes", "objects")
 
     @staticmethod
@@ -39,9 +37,9 @@ class GeometryDivides(RecordChecker):
         is_missing = isinstance(it, str) and it.startswith("/") and block.maybe(unit) is None
         return it is not None and not is_missing and all(name in block.given for name in needed)
 
-    def judge(self, block: Block, case: Case) -> Iterator[Finding]:
+    def judge(self, block: Block) -> Iterator[Finding]:
         """One finding for each number that does not follow from the others."""
-        values = {name: block.operand(case, name) for name in _NUMBERS if name in block.given}
+        values = {name: block.operand(name) for name in _NUMBERS if name in block.given}
         numbers = {name: integer(found) for name, found in values.items()}
         tokens, unit = numbers.get("tokens"), numbers.get("unit")
         if tokens is not None and unit:
@@ -81,11 +79,11 @@ class LimitsOrdered(RecordChecker):
         ),
     )
 
-    def judge(self, block: Block, case: Case) -> Iterator[Finding]:
+    def judge(self, block: Block) -> Iterator[Finding]:
         """One finding for each pair in the wrong order."""
         for pair in objects(block.given["order"]):
             own = replace(block, given=pair)
-            low, high = own.operand(case, "low"), own.operand(case, "high")
+            low, high = own.operand("low"), own.operand("high")
             strict = pair.get("strict") is True
             if real(low) > real(high) or (strict and real(low) == real(high)):
                 limit = f"{'below' if strict else 'at most'} {high.value}, which stands at {high.at.file}:{high.at.line}"

@@ -44,19 +44,19 @@ class RanksEqual(RecordChecker):
         ),
     )
 
-    def applies(self, block: Block, case: Case) -> bool:
+    def applies(self, block: Block) -> bool:
         """One rank alone has nobody to differ from."""
-        return integer(block.operand(case, "world")) > 1
+        return integer(block.operand("world")) > 1
 
-    def judge(self, block: Block, case: Case) -> Iterator[Finding]:
+    def judge(self, block: Block) -> Iterator[Finding]:
         """One finding for each rank that differs, one for ranks that do not report, and one for each text that excepts a rank."""
-        world = integer(block.operand(case, "world"))
+        world = integer(block.operand("world"))
         for parameter in ("images", "wheels"):
             if parameter in block.given:
                 yield from self._equal(block, parameter, world)
         excepted = block.given.get("excepted")
         if isinstance(excepted, dict):
-            says = case.expression(str(excepted["says"]))
+            says = block.case.expression(str(excepted["says"]))
             for found in block.find(str(excepted["at"])):
                 if says.search(str(found.value)):
                     required, fix = "every rank compared", "compare the image of every rank"
@@ -134,9 +134,9 @@ class LabelNotEvidence(RecordChecker):
         inherited=flag("whether the record says that these labels are inherited; then a difference is information"),
     )
 
-    def judge(self, block: Block, case: Case) -> Iterator[Finding]:
+    def judge(self, block: Block) -> Iterator[Finding]:
         """One finding for each label that names something else."""
-        active = block.operand(case, "active")
+        active = block.operand("active")
         severity = Severity.INFO if block.given.get("inherited") is True else Severity.BLOCK
         for label in block.all("labels"):
             value = label.value.rpartition("=")[2] if isinstance(label.value, str) else label.value

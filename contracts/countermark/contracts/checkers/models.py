@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from countermark.attestations.codes import Status
 from countermark.attestations.findings import Finding
-from countermark.contracts.checkers.base import Case
 from countermark.contracts.checkers.parameters import many, operand, pointer, text, texts
 from countermark.contracts.checkers.records import Block, RecordChecker, record_fields
 from countermark.contracts.locators.base import Found
@@ -37,9 +36,9 @@ class ModelPinned(RecordChecker):
         status=pointer("the status of the record, which an unpinned model makes untrue if it is `qualified`"),
     )
 
-    def judge(self, block: Block, case: Case) -> Iterator[Finding]:
+    def judge(self, block: Block) -> Iterator[Finding]:
         """One finding for each part of the identity that is missing, cut short or of another kind."""
-        unpinned = [*self._repository(block), *self._pinned(block), *self._manifest(block, case)]
+        unpinned = [*self._repository(block), *self._pinned(block), *self._manifest(block)]
         yield from unpinned
         status = block.maybe("status") if unpinned else None
         if status and status.value == Status.QUALIFIED:
@@ -64,7 +63,7 @@ class ModelPinned(RecordChecker):
                 block.place("revision"), required=ValueType.REVISION.words, observed=observed, fix="record the whole revision"
             )
 
-    def _manifest(self, block: Block, case: Case) -> Iterator[Finding]:
+    def _manifest(self, block: Block) -> Iterator[Finding]:
         if "manifest" not in block.given:
             return
         found, form = block.maybe("manifest"), ValueType.SHA256.form
@@ -73,7 +72,7 @@ class ModelPinned(RecordChecker):
             yield self.violation(
                 block.place("manifest"), required=ValueType.SHA256.words, observed=observed, fix="record a digest over all files"
             )
-        elif "index" in block.given and same(found.value, (index := block.operand(case, "index")).value):
+        elif "index" in block.given and same(found.value, (index := block.operand("index")).value):
             required, fix = "a digest over all files", "record the digest of the list of all files and their digests"
             observed = f"{found.value}, the digest of the index file at {index.at.file}:{index.at.line}"
             yield self.violation(found.at, required=required, observed=observed, fix=fix)
@@ -96,13 +95,12 @@ class DraftPinned(RecordChecker):
         others=many("facts that hold the draft's revision elsewhere, also as name=value", text("a fact")),
     )
 
-    def applies(self, block: Block, case: Case) -> bool:
+    def applies(self, block: Block) -> bool:
         """A record that says there was no draft has nothing to pin."""
-        del case
         repository = block.maybe("repository")
         return not (repository and repository.value == _NONE)
 
-    def judge(self, block: Block, case: Case) -> Iterator[Finding]:
+    def judge(self, block: Block) -> Iterator[Finding]:
         """One finding for each part that is missing or confused, and one for each other revision."""
         revision = block.maybe("revision")
         pinned = _revision(revision)
@@ -118,7 +116,7 @@ class DraftPinned(RecordChecker):
             yield self.violation(repository.at, required=required, observed=shown(repository.value), fix=fix)
         yield from self._tokens(block)
         for name in texts(block.given.get("others")):
-            for other in case.fact(name):
+            for other in block.case.fact(name):
                 value = str(other.value).rpartition("=")[2]
                 if pinned and value != pinned:
                     required = f"{pinned}, as for the same draft at {block.place('revision').file}:{block.place('revision').line}"

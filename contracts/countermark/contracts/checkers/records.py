@@ -68,8 +68,9 @@ def records(case: Case, pattern: str) -> list[Record]:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of a record that a rule is held against, and the parameters that say where in it things stand."""
+    """A part of a record of a case that a rule is held against, and the parameters that say where in it things stand."""
 
+    case: Case
     record: Record
     pointer: str
     given: Parameters
@@ -109,14 +110,14 @@ class Block:
             return value
         return integer(self.one(parameter))
 
-    def operand(self, case: Case, parameter: str) -> Found:
+    def operand(self, parameter: str) -> Found:
         """A parameter that is a value itself, points at one, or is the name of a fact of the contract with one value."""
         value = self.given.get(parameter)
         if isinstance(value, str) and (value == "" or value.startswith("/")):
             return self.one(parameter)
         if not isinstance(value, str):
-            return Found(value, case.at)
-        found = case.fact(value)[0]
+            return Found(value, self.case.at)
+        found = self.case.fact(value)[0]
         return Found(found.value, found.at)
 
     def _some(self, pointer: str) -> list[Found]:
@@ -152,7 +153,7 @@ def blocks(case: Case, given: Parameters) -> Iterator[Block]:
         found = it.parts(each)
         if not found and not _is_empty(it, each):
             raise _missing(it.at(each))
-        yield from (Block(it, pointer, given) for pointer in found)
+        yield from (Block(case, it, pointer, given) for pointer in found)
 
 
 def _is_empty(it: Record, each: str) -> bool:
@@ -180,18 +181,18 @@ class RecordChecker(Checker):
         findings: list[Finding] = []
         for block in blocks(case, given):
             try:
-                if self.applies(block, case):
-                    findings.extend(self.judge(block, case))
+                if self.applies(block):
+                    findings.extend(self.judge(block))
                     evaluated += 1
             except (InputError, NothingError) as error:
                 findings.append(finding_of(error))
         return Result(evaluated, tuple(findings))
 
-    def applies(self, block: Block, case: Case) -> bool:
+    def applies(self, block: Block) -> bool:
         """Whether the rule says anything about the block."""
-        del block, case
+        del block
         return True
 
     @abstractmethod
-    def judge(self, block: Block, case: Case) -> Iterator[Finding]:
+    def judge(self, block: Block) -> Iterator[Finding]:
         """What breaks the rule in a block."""

@@ -18,12 +18,14 @@ from countermark.contracts.checkers.config_keys import KeysAccepted, KeysComplet
 from countermark.contracts.checkers.docs import DocsCommands
 from countermark.contracts.checkers.identity import ClearToken, DiffDeclared, Distinct
 from countermark.contracts.checkers.image import IdKind, LabelNotEvidence, RanksEqual
+from countermark.contracts.checkers.manifests import DeltaChain, ManifestStrict, ObjectsContiguous, ObjectsHashed
 from countermark.contracts.checkers.models import DraftPinned, ModelPinned
 from countermark.contracts.checkers.pins_agree import PinsAgree
 from countermark.contracts.checkers.pins_full_length import PinsFullLength
 from countermark.contracts.checkers.schemas import SchemaValid
 from countermark.contracts.checkers.secrets import NoSecrets
 from countermark.contracts.checkers.source import EvaluatedVsHead, PinConsistent
+from countermark.contracts.checkers.statuses import NotDeployable, PlannedNotPassed, QualifiedComplete, SemanticFailRejects, Vocabulary
 
 CHECKERS: Mapping[str, Checker] = {
     checker.name: checker
@@ -52,6 +54,15 @@ CHECKERS: Mapping[str, Checker] = {
         SchemaValid(),
         FieldsUnchanged(),
         NoSecrets(),
+        ManifestStrict(),
+        ObjectsContiguous(),
+        ObjectsHashed(),
+        DeltaChain(),
+        Vocabulary(),
+        NotDeployable(),
+        SemanticFailRejects(),
+        QualifiedComplete(),
+        PlannedNotPassed(),
     )
 }
 

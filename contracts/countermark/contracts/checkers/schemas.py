@@ -39,21 +39,20 @@ class SchemaValid(RecordChecker):
         times=pointers("values that are instants"),
     )
 
-    def applies(self, block: Block, case: Case) -> bool:
+    def applies(self, block: Block) -> bool:
         """Without a schema and without times there is nothing that a document could break."""
-        del case
         return "schema" in block.given or "times" in block.given
 
-    def judge(self, block: Block, case: Case) -> Iterator[Finding]:
+    def judge(self, block: Block) -> Iterator[Finding]:
         """One finding for each place that the schema refuses, and one for each value that is no instant."""
         if "schema" in block.given:
-            validator = _validator(case, block.given["schema"])
+            validator = _validator(block.case, block.given["schema"])
             value: Any = block.find("")[0].value  # jsonschema takes JSON of any shape
             try:
                 found = dict.fromkeys(problem for error in validator.iter_errors(value) for problem in explain(error))
             except Unresolvable as error:
                 message = f"the schema refers to {error.ref}, which it does not hold"
-                raise InputError(Code.UNSUPPORTED, message, at=case.at, fix="put the definition into the schema") from None
+                raise InputError(Code.UNSUPPORTED, message, at=block.case.at, fix="put the definition into the schema") from None
             yield from (self._invalid(block, problem) for problem in found)
         for it in block.all("times"):
             try:

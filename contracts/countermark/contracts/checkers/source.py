@@ -168,9 +168,9 @@ class EvaluatedVsHead(RecordChecker):
         head=pointer("the revision that holds the record, which may differ"),
     )
 
-    def judge(self, block: Block, case: Case) -> Iterator[Finding]:
+    def judge(self, block: Block) -> Iterator[Finding]:
         """One finding when the two differ, or either is not a whole revision."""
-        evaluated, built = block.one("evaluated"), block.operand(case, "built")
+        evaluated, built = block.one("evaluated"), block.operand("built")
         for found in (evaluated, built, *([block.one("head")] if "head" in block.given else [])):
             form = Kind.COMMIT.form
             value = referred(found.value, Kind.COMMIT)
