@@ -9,20 +9,28 @@ from typing import Any
 import numpy as np
 
 from countermark.attestations.digests import Digest, DigestKind
+from countermark.attestations.outcomes import restore_outcome
+from countermark.attestations.schema import problems
+from countermark.attestations.times import Instant
 from countermark.cuda_restore.ladder import Qualification, qualify
 from countermark.cuda_restore.oracle import Cache, Oracle
 from countermark.cuda_restore.oracle_prompt import OracleShape, Prompt, write_prompt
 from countermark.cuda_restore.oracle_snapshot import publish_caches
 from countermark.cuda_restore.qualified_ranks import SignedRoot
 from countermark.cuda_restore.reader import LoadedManifest
+from countermark.cuda_restore.receipts import Basis, derive_receipts
 from countermark.cuda_restore.restore_plan import RestorePlan
+from countermark.cuda_restore.restore_run import Engine, restore_run
 from countermark.cuda_restore.root import SnapshotRoot
+from countermark.cuda_restore.rungs import Rung
 
 STORED = OracleShape(ranks=2, tokens=512)
 BUNDLED = OracleShape(layers=2, ranks=2, tokens=512)
 IMAGE = f"oci-config:sha256:{'ab' * 32}"
 RUN = Digest(DigestKind.PAYLOAD, "cd" * 32)
 ROOT = Digest(DigestKind.PAYLOAD, "ef" * 32)
+ENGINE = Engine(Digest(DigestKind.GIT_COMMIT, "0a" * 20), "0.1.0")
+FROM, TO = Instant.parse("2026-12-01T00:00:00Z"), Instant.parse("2026-12-01T00:01:00Z")
 
 
 @dataclass(frozen=True)
@@ -76,3 +84,25 @@ def signed_by_another(stored: Stored) -> SignedRoot:
     root = stored.signed.root
     other = replace(root.ranks[0], manifest=Digest(DigestKind.FILE, "00" * 32))
     return SignedRoot(replace(root, ranks=(other, *root.ranks[1:])), ROOT)
+
+
+def run_of(found: Qualification) -> dict[str, Any]:
+    """The predicate of a climb, which must fit its schema."""
+    run = restore_run(found, ENGINE)
+    assert problems("restore-run", run) == []
+    assert json.loads(json.dumps(run)) == run
+    return run
+
+
+def receipts_of(found: Qualification, **basis: Any) -> dict[str, dict[str, Any]]:
+    """The receipts of a climb by capability, each of which must fit its schema."""
+    rested = Basis(RUN, restore_outcome(run_of(found)), FROM, TO, **basis)
+    derived = derive_receipts(found, rested)
+    for receipt in derived:
+        assert problems("qualification-receipt", receipt) == []
+    return {str(receipt["capability"]): receipt for receipt in derived}
+
+
+def outcomes(found: Qualification) -> list[str]:
+    """The outcome of each rung, from the first."""
+    return [str(found.rungs[rung].outcome) for rung in Rung]
