@@ -7,7 +7,7 @@ import pytest
 
 from countermark.attestations.codes import ExitCode, Severity
 
-from .evidence_records import IMAGES, PLACES, Record, checkers, claimed
+from .evidence_records import IMAGES, PLACES, PUBLISHED, Record, checkers, claimed
 
 ALL = pytest.mark.parametrize("place", PLACES)
 
@@ -161,6 +161,15 @@ def test_without_the_campaign_file_the_quoted_rates_stand_and_nothing_is_compute
     assert (reading.exit, checkers(reading, "block")) == (ExitCode.YES, [])
     assert "/supplemental_sources/3/document_sha256" in [item.pointer for item in reading.not_here] or place == "copies"
     assert [entry[:3] for entry in claimed(reading) if entry[0] == "decode.rate"] == [("decode.rate", "pass", True)] * 3
+
+
+def test_three_of_the_seven_documents_that_the_report_pins_are_at_hand() -> None:
+    quoting = record("published", "explainer")
+    weschera = PUBLISHED / "weschera"
+    for name in ("SOURCE_MANIFEST.json", "evidence/text128-dflash-resume/dflash2-7/quality-report.json"):
+        quoting.files[name] = (weschera / name).read_bytes()
+    reading = quoting.read()
+    assert (len(reading.referenced), len(reading.not_here)) == (3, 4)
 
 
 @ALL

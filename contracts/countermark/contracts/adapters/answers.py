@@ -17,6 +17,8 @@ from countermark.contracts.controls import exact_answer
 
 DECLARED: Final = ("strip",)
 """The normalisation that the readers here declare: a first token begins with a space, which is no part of the word."""
+_SEARCHED: Final = 4096
+"""Characters; a longer answer is compared as it is printed, and no raw form of it is looked for."""
 _AROUND: Final = ("", " ", "\n", "\n\n")
 _CASES: Final = (str, str.capitalize, str.upper, str.title)
 _STEPS: Final[dict[tuple[str, ...], tuple[bool, bool]]] = {
@@ -80,7 +82,7 @@ def _origins(printed: str, sha256: str | None) -> Iterator[tuple[str, tuple[str,
     """The raw texts with this hash from which a known normalisation leads to the printed one."""
     for steps, (strips, folds) in _STEPS.items():
         cases = _CASES if folds else _CASES[:1]
-        around = _AROUND if strips else _AROUND[:1]
+        around = _AROUND if strips and len(printed) <= _SEARCHED else _AROUND[:1]
         for case, before, after in product(cases, around, around):
             raw = f"{before}{case(printed)}{after}"
             if _applied(raw, strips, folds) == printed and Digest.of(DigestKind.RESPONSE_RAW, raw.encode()).hex == sha256:
