@@ -1,7 +1,9 @@
 """Small ledgers of real, signed entries: images, records, receipts, rejections, decisions, by people who each hold one role."""
 
 import json
+import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -20,7 +22,6 @@ from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.predicate_types import TEST_RESULT, PredicateName
 from countermark.attestations.statement import Subject
 from countermark.attestations.times import Instant
-from countermark.contracts.decision import Decision
 from countermark.ledger.submission import Receipt
 from countermark.recorders.recording import Recording
 
@@ -61,7 +62,8 @@ def manifest(byte: str) -> Digest:
     return Digest(DigestKind.OCI_MANIFEST, byte * 32)
 
 
-IMAGE, OTHER, THIRD = config("a1"), config("b2"), config("c3")
+IMAGE, OTHER, THIRD, BUILT_ON, UNTESTED, UNKNOWN = map(config, ("a1", "b2", "c3", "d7", "f6", "99"))
+ALIAS = manifest("d4")
 
 
 @dataclass
@@ -70,13 +72,12 @@ class World:
 
     workspace: Workspace
     folder: Path
-    said: list[Receipt] = field(default_factory=list)
+    at: dict[str, Receipt] = field(default_factory=dict)
 
     def say(self, predicate: str, about: Digest | Subject, fields: dict[str, Any], *, by: str) -> Receipt:
         """Record a statement, signed by one of the people."""
         subject = about if isinstance(about, Subject) else Subject.of(about)
         done = record(self.workspace, Recording(predicate, (subject,), fields), "builder", str(self.key(by)))
-        self.said.append(done.receipt)
         return done.receipt
 
     def key(self, person: str) -> Path:
@@ -178,11 +179,25 @@ class World:
         path.write_text(Template(POLICY).substitute(name=name, channel=channel, max_age=max_age))
         return path
 
-    def decide(self, about: Digest = IMAGE, policy: Path | None = None) -> tuple[Decision, int]:
-        """Decide by a policy and record it; the decision and its entry."""
+    def decide(self, about: Digest = IMAGE, policy: Path | None = None) -> Receipt:
+        """Decide by a policy and record it; the entry of the decision."""
         decided = gate(self.workspace, Asked((str(about),), policy or self.policy()))
         (done,) = record_decisions(self.workspace, decided.decisions, decided.documents.files, str(self.key("release-gate")))
-        return done.decision, done.receipts[0].index
+        return done.receipts[0]
+
+    def roles(self) -> dict[str, Any]:
+        """The roles of the trust policy, as it writes them."""
+        found: dict[str, Any] = yaml.safe_load(self.workspace.trust_file.read_text())["spec"]["roles"]
+        return found
+
+    def edit(self, statement: str, *values: object) -> None:
+        """Change the ledger behind the program's back, past its guards."""
+        with closing(sqlite3.connect(self.workspace.ledger)) as db:
+            db.execute("PRAGMA foreign_keys = OFF")
+            for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+                db.execute(f'DROP TRIGGER "{name}"')
+            db.execute(statement, values)
+            db.commit()
 
     def trust(self, **changes: Any) -> None:
         """Change the `spec` of the trust policy."""
@@ -206,6 +221,32 @@ def make_world(folder: Path) -> World:
         roles=dict(zip(("builder", "qualifier", "approver", "gate"), ({"any_of": [person]} for person in PEOPLE), strict=True)),
     )
     return world
+
+
+def full_world(folder: Path) -> World:
+    """A world with an entry of every kind; `at` has the receipts of those that tests ask about."""
+    world = make_world(folder)
+    at = world.at
+    at["image"] = world.image(IMAGE, aliases=[(ALIAS, True)], commit=COMMIT, layers=layers("11", "33"))
+    at["tests"] = world.tests(IMAGE, passedTests=["x", "y"])
+    at["verdict"] = world.verdict()
+    at["pass"] = world.receipt(scope={"model": MODEL})
+    at["fail"] = world.receipt(OTHER, outcome="fail")
+    at["rejection"] = world.reject(THIRD)
+    at["taken back"] = world.receipt(context_tokens=262144)
+    at["retraction"] = world.retract(at["taken back"])
+    at["other image"] = world.image(OTHER, commit=OTHER_COMMIT, layers=layers("11", "22"))
+    at["other tests"] = world.tests(OTHER, "FAILED", passedTests=["x"], failedTests=["y"])
+    at["built on"] = world.image(BUILT_ON, base=str(IMAGE))
+    at["untested"] = world.image(UNTESTED)
+    serving = world.policy("serving", channel="production")
+    for name, image in (("allow", IMAGE), ("deny", THIRD)):
+        at[name] = world.decide(image, serving)
+    return world
+
+
+def layers(*bytes_: str) -> list[dict[str, Any]]:
+    return [{"sha256": byte * 32, "bytes": 100} for byte in bytes_]
 
 
 def _controls(capability: str) -> list[str]:

@@ -55,13 +55,9 @@ class Named:
         return (*subjects, *(pointer for pointer, node in texts if self.is_in(node)))
 
     def is_in(self, text: str) -> bool:
-        """Whether a text is this digest, or holds its hex as a whole without saying what it is of."""
-        if self.hex not in text:
-            return False
-        try:
-            return self._fits([Digest.parse(text)])
-        except InputError:
-            return re.search(rf"(?<![0-9a-f]){self.hex}(?![0-9a-f])", text) is not None
+        """Whether a text holds the whole hex, after a kind that is not another one, or after none."""
+        found = re.finditer(rf"(?:([a-z-]+):(?:sha256:)?)?(?<![0-9a-f]){self.hex}(?![0-9a-f])", text) if self.hex in text else ()
+        return any(self.kind is None or match[1] not in set(DigestKind) or match[1] == self.kind for match in found)
 
     def _fits(self, typed: list[Digest]) -> bool:
         return self.kind is None or not typed or any(digest.kind is self.kind and digest.hex == self.hex for digest in typed)
