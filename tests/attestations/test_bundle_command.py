@@ -1,6 +1,5 @@
 """`verify bundle`: exit codes, what is printed, and what a verified bundle is in a ledger."""
 
-import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -25,8 +24,6 @@ from countermark.attestations.trust import TrustPolicy
 from countermark.cli.app import run
 from countermark.ledger.audit import audit
 from countermark.ledger.leaf import EntryKind, LeafSignature
-
-importlib.import_module("countermark.cli.verify_bundle")  # which adds the command to `verify`
 
 
 @pytest.fixture(autouse=True)

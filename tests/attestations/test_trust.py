@@ -56,6 +56,12 @@ def test_one_key_has_one_owner(tmp_path: Path) -> None:
         trust_policy(tmp_path, principals={"alice": {"keys": [key("alice", ALICE)]}, "bob": {"keys": [key("alice", ALICE)]}})
 
 
+def test_one_identity_has_one_owner(tmp_path: Path) -> None:
+    identity = {"keyless": [{"san": "a@example.org", "issuer": "https://id.example.org"}]}
+    with pytest.raises(InputError, match="same identity"):
+        trust_policy(tmp_path, principals={"alice": identity, "bob": identity})
+
+
 def test_a_missing_key_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nowhere"):
         trust_policy(

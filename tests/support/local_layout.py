@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from in_toto.models.layout import Inspection, Layout, Step  # type: ignore[import-untyped]  # in-toto has no types
-from in_toto.models.link import Link  # type: ignore[import-untyped]
-from in_toto.models.metadata import Envelope, Metablock, Metadata  # type: ignore[import-untyped]
+from in_toto.models.layout import Inspection, Layout, Step
+from in_toto.models.link import Link
+from in_toto.models.metadata import Envelope, Metablock, Metadata
 from securesystemslib.signer import CryptoSigner
 from signing import pem
 

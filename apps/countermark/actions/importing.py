@@ -50,6 +50,20 @@ def import_files(workspace: Workspace, paths: Sequence[str], told: Told) -> Impo
     return result
 
 
+def import_legacy(workspace: Workspace, paths: Sequence[str]) -> ImportResult:
+    """Append in-toto links and layouts of before attestations, each a DSSE envelope; all of them, or none."""
+    from countermark.actions.legacy import legacy_submissions
+    from countermark.attestations.intoto_legacy import LegacyFile
+
+    trust, result = workspace.trust(), ImportResult()
+    files = [LegacyFile.parse(data, source) for path in paths for source, data in read_texts(path)]
+    with open_writer(workspace) as writer:
+        result.receipts = writer.append(legacy_submissions(None, files, trust, now())) if files else []
+    with open_reader(workspace) as ledger:
+        result.origin, result.size = ledger.head.origin, ledger.head.size
+    return result
+
+
 class _Reader:
     """Turns texts into submissions, or into the result that says why not."""
 

@@ -26,7 +26,7 @@ class Expectation:
         if self.predicate_type and statement.predicate_type != self.predicate_type:
             message = f"the predicate type is {statement.predicate_type}, not {self.predicate_type}"
             raise RefusedError(Code.PAYLOAD_TYPE, message, at=at, fix="give an attestation of the type that is asked for")
-        if self.subject and not any(self.subject in subject.typed for subject in statement.subjects):
+        if self.subject and not any(subject.may_be(self.subject) for subject in statement.subjects):
             message = f"{self.subject} is not among its subjects"
             raise RefusedError(Code.SUBJECT_MISMATCH, message, at=at, fix="give the attestation of this artifact")
 

@@ -15,6 +15,7 @@ from countermark.cli import (
     init,
     key,
     ledger,
+    legacy,
     negative,
     record,
     schema,
@@ -42,6 +43,7 @@ app.command("retract")(negative.retract)
 app.command("supersede")(negative.supersede)
 app.command("import")(importing.import_files)
 verify.app.command("bundle")(verify_bundle.bundle)
+verify.app.command("layout")(legacy.layout)
 verify.app.command("contract")(verify_contract.contract)
 verify.app.command("ledger")(verify_ledger.ledger_file)
 app.add_typer(verify.app, name="verify")

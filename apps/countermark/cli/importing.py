@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 def import_files(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Envelopes, bundles or .jsonl files; - for standard input.")],
+    legacy: Annotated[bool, typer.Option("--legacy", help="The files are in-toto links and layouts of before attestations.")] = False,
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
     output: OutputOption = [],
@@ -22,9 +23,12 @@ def import_files(
 
     def act() -> Report:
         from countermark.actions.importing import import_files as take
+        from countermark.actions.importing import import_legacy
         from countermark.actions.workspace import Workspace
         from countermark.cli.progress import count_progress
 
+        if legacy:
+            return import_report(import_legacy(Workspace.at(ledger, trust), files))
         with count_progress("importing") as told:
             return import_report(take(Workspace.at(ledger, trust), files, lambda done: told(done, 0)))
 

@@ -125,7 +125,7 @@ def verify_layout(
 
 def _check_kept(file: LegacyFile) -> None:
     """The older form is verified over what the package made of it, so that a field which it does not read would be signed by nobody."""
-    from in_toto.models.metadata import Metadata  # type: ignore[import-untyped]  # in-toto has no types
+    from in_toto.models.metadata import Metadata
 
     if file.envelope is None:
         with failing_closed("in-toto", file.source):
@@ -146,7 +146,7 @@ class _Metadata(Protocol):
 
 def _verified(source: str, folder: Path, keys: Sequence[PublicKey], inspect_in: Path | None) -> ProvenLayout:
     from in_toto.models.metadata import Metadata
-    from in_toto.verifylib import in_toto_verify  # type: ignore[import-untyped]
+    from in_toto.verifylib import in_toto_verify
 
     links = str(folder / "links")
     with failing_closed("in-toto", source, _FIX), chdir(inspect_in) if inspect_in else nullcontext():
@@ -177,7 +177,7 @@ def _owners(metadata: _Metadata, keys: Sequence[PublicKey]) -> dict[str, Any]:
 
 
 def _signed(metadata: _Metadata, key: dict[str, Any]) -> bool:
-    from in_toto.exceptions import SignatureVerificationError  # type: ignore[import-untyped]  # as above
+    from in_toto.exceptions import SignatureVerificationError
 
     try:
         metadata.verify_signature(key)

@@ -54,6 +54,11 @@ class Subject:
         found = ((kinds.get(algorithm), hexed) for algorithm, hexed in self.digests.items())
         return tuple(Digest(kind, hexed) for kind, hexed in found if kind)
 
+    def may_be(self, digest: Digest) -> bool:
+        """Whether this is `digest`: the same kind, or the same hex where the descriptor does not say of what it is the hash."""
+        same_hex = self.digests.get(digest.algorithm) == digest.hex
+        return digest in self.typed or (same_hex and all(known.hex != digest.hex for known in self.typed))
+
     def _sha256_kind(self) -> DigestKind | None:
         level, kind = self.annotations.get("ociLevel"), self.annotations.get("digestKind")
         if isinstance(level, str):

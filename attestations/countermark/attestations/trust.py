@@ -102,7 +102,7 @@ class TrustPolicy:
         reader = _Reader(document, read_key)
         spec: dict[str, Any] = document.spec
         principals = {name: reader.principal(name, fields) for name, fields in spec["principals"].items()}
-        reader.check_unique_keys(principals.values())
+        reader.check_owners(principals.values())
         logs = tuple(LogKey(item["origin"], item["vkey"]) for item in spec["logs"])
         separate = tuple((first, second) for first, second in spec.get("separate", ()))
         return cls(
@@ -165,15 +165,17 @@ class _Reader:
     def time(self, text: str | None, pointer: str) -> Instant | None:
         return Instant.parse(text, at=self.document.at(pointer)) if text is not None else None
 
-    def check_unique_keys(self, principals: Iterable[Principal]) -> None:
-        """One key has one owner: a key under two names would meet a threshold of two alone."""
-        owners: dict[Digest, str] = {}
+    def check_owners(self, principals: Iterable[Principal]) -> None:
+        """One key or identity has one owner: under two names it would meet a threshold of two alone."""
+        owners: dict[Digest | Identity, str] = {}
         for principal in principals:
-            for trusted in principal.keys:
-                first = owners.setdefault(trusted.key.fingerprint, principal.name)
+            marks: list[Digest | Identity] = [*(trusted.key.fingerprint for trusted in principal.keys), *principal.keyless]
+            for mark in marks:
+                first = owners.setdefault(mark, principal.name)
                 if first != principal.name:
-                    message = f"principals {first} and {principal.name} have the same key"
-                    raise self.error(Code.SCHEMA_INVALID, f"/spec/principals/{principal.name}/keys", message, "give each its own key")
+                    what = "identity" if isinstance(mark, Identity) else "key"
+                    message = f"principals {first} and {principal.name} have the same {what}"
+                    raise self.error(Code.SCHEMA_INVALID, f"/spec/principals/{principal.name}", message, f"give each its own {what}")
 
     def roles(self, principals: Mapping[str, Principal]) -> dict[str, Role]:
         makes: Mapping[str, list[str]] = self.document.spec["makes"]
