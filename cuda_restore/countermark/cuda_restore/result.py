@@ -94,6 +94,12 @@ class RestoreResult:
         """Where the restore failed, if it did."""
         return next((event for event in self.trace.events if isinstance(event, Failed)), None)
 
+    @property
+    def bytes_per_second(self) -> int:
+        """Verified bytes of the stream, header included, by the whole time of the restore; 0 when nothing was restored."""
+        restored = self.counters.source_bytes if self.outcome is RestoreOutcome.VERIFIED else 0
+        return restored * 1_000_000 // max(self.timing.total, 1)
+
     def demand_verified(self) -> None:
         """Raise `RefusedError` RECOMPUTE (exit 1) unless the prefix may be used."""
         if self.verified:
