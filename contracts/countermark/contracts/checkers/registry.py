@@ -19,9 +19,12 @@ from countermark.contracts.checkers.docs import DocsCommands
 from countermark.contracts.checkers.identity import ClearToken, DiffDeclared, Distinct
 from countermark.contracts.checkers.image import IdKind, LabelNotEvidence, RanksEqual
 from countermark.contracts.checkers.manifests import DeltaChain, ManifestStrict, ObjectsContiguous, ObjectsHashed
+from countermark.contracts.checkers.metrics import AggregateConsistent, MinSample, QualityGate, RankVectors, Residual
 from countermark.contracts.checkers.models import DraftPinned, ModelPinned
 from countermark.contracts.checkers.pins_agree import PinsAgree
 from countermark.contracts.checkers.pins_full_length import PinsFullLength
+from countermark.contracts.checkers.preimage import Preimage
+from countermark.contracts.checkers.restores import HitAttribution, NegativeControl, SemanticOracle, StreamDigest
 from countermark.contracts.checkers.schemas import SchemaValid
 from countermark.contracts.checkers.secrets import NoSecrets
 from countermark.contracts.checkers.source import EvaluatedVsHead, PinConsistent
@@ -63,6 +66,16 @@ CHECKERS: Mapping[str, Checker] = {
         SemanticFailRejects(),
         QualifiedComplete(),
         PlannedNotPassed(),
+        SemanticOracle(),
+        NegativeControl(),
+        HitAttribution(),
+        StreamDigest(),
+        RankVectors(),
+        AggregateConsistent(),
+        Preimage(),
+        Residual(),
+        QualityGate(),
+        MinSample(),
     )
 }
 
