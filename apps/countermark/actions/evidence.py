@@ -46,8 +46,8 @@ class Gatherer:
         return tuple(records[index] for index in sorted(records)), len(notices)
 
     def records(self, indices: Iterable[int]) -> tuple[Record, ...]:
-        """The records of these entries, each proven."""
-        return tuple(self._records(self._reader.entry(index) for index in indices))
+        """The records of these entries, each proven; those that the log had not admitted yet, where it was rewound, are left out."""
+        return tuple(self._records(self._reader.entry(index) for index in indices if index < self._reader.head.size))
 
     def _add_what_they_rest_on(self, records: dict[int, Record]) -> None:
         """The operands from which receipts are recomputed, and theirs in turn."""

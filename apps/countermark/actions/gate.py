@@ -11,7 +11,7 @@ from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest
 from countermark.attestations.documents import Document, load_document, read_file, read_structured
-from countermark.attestations.errors import CannotTellError, InputError, Location, UsageError
+from countermark.attestations.errors import CannotTellError, InputError, Location, NothingError, UsageError
 from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.times import Instant
 from countermark.attestations.trust import TrustPolicy
@@ -25,7 +25,7 @@ from countermark.ledger.read import LedgerReader
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the command line says: subjects, policy or requirements, profile, mode and time."""
+    """What the command line says: subjects, policy or requirements, profile, mode and time; `at` asks of the ledger as it was then."""
 
     subjects: tuple[str, ...]
     policy: Path | None = None
@@ -34,6 +34,7 @@ class Asked:
     profile_map: Path | None = None
     mode: Mode = Mode.ENFORCE
     effective_time: Instant | None = None
+    at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +60,31 @@ def gate(workspace: Workspace, asked: Asked) -> Decided:
     documents = _documents(workspace, asked)
     policy, trust = documents.policy, documents.trust
     with open_reader(workspace, trust) as reader:
+        if asked.at:
+            rewind_to(reader, asked.at)
         kinds = sorted(policy.kinds)
         subjects = [resolve_subject(reader, text, kinds) for text in asked.subjects]
         return Decided(tuple(_decide(reader, subject, policy, trust, asked) for subject in subjects), documents)
 
 
+def rewind_to(reader: LedgerReader, instant: Instant) -> None:
+    """Look at the ledger as it was at an instant; `NothingError` when it had not begun."""
+    size = reader.size_at(instant.ms)
+    if not size:
+        begun = Instant.from_ms(reader.genesis.created_ms)
+        raise NothingError(Code.NOTHING_EVALUATED, f"the ledger began at {begun}", at=Location("--at"), fix="give a later time")
+    reader.rewind(size)
+
+
 def _decide(reader: LedgerReader, subject: Digest, policy: ReleasePolicy, trust: TrustPolicy, asked: Asked) -> Decision:
+    instant = (asked.at or asked.effective_time or now()).whole_seconds()
+    return decide_at(reader, subject, policy, trust, instant, mode=asked.mode, at_override=asked.effective_time is not None)
+
+
+def decide_at(
+    reader: LedgerReader, subject: Digest, policy: ReleasePolicy, trust: TrustPolicy, instant: Instant, *, mode: Mode, at_override: bool
+) -> Decision:
+    """The decision about one image at the head that the reader shows, with ages counted to `instant`."""
     records, notices = Gatherer(reader, trust).gather(subject, policy.platform)
     head = reader.head
     return decide(
@@ -74,17 +94,18 @@ def _decide(reader: LedgerReader, subject: Digest, policy: ReleasePolicy, trust:
             trust=trust,
             records=records,
             head=Head(head.origin, head.size, head.root.hex(), notices, None),
-            effective_time=(asked.effective_time or now()).whole_seconds(),
-            mode=asked.mode,
-            at_override=asked.effective_time is not None,
-            quarantined_rejections=_quarantined_rejections(reader, subject),
+            effective_time=instant,
+            mode=mode,
+            at_override=at_override,
+            quarantined_rejections=_quarantined_rejections(reader, subject, instant),
         )
     )
 
 
-def _quarantined_rejections(reader: LedgerReader, subject: Digest) -> int:
+def _quarantined_rejections(reader: LedgerReader, subject: Digest, instant: Instant) -> int:
     """Refused input that named the subject as a rejection: nobody vouches for it, and a person may want to look."""
-    return sum(1 for item in reader.quarantined(str(subject)) if PredicateName.REJECTION.uri in item.reason)
+    found = (item for item in reader.quarantined(str(subject)) if item.received_ms < instant.ms + 1000)
+    return sum(1 for item in found if PredicateName.REJECTION.uri in item.reason)
 
 
 def _documents(workspace: Workspace, asked: Asked) -> Documents:
@@ -93,14 +114,19 @@ def _documents(workspace: Workspace, asked: Asked) -> Documents:
     data = read_file(asked.policy) if asked.policy else b""
     document = load_document(data, str(asked.policy), "ReleasePolicy") if asked.policy else None
     if asked.requires or document is None:
-        data = adhoc_document(asked.requires, trust=str(workspace.trust_file), base=document)
+        data = adhoc_document(asked.requires, trust=workspace.trust_file.name, base=document)
         document = load_document(data, "--require", "ReleasePolicy")
-    shipped = (resources.files("countermark.contracts") / "catalogue.yaml").read_bytes()
+    shipped = shipped_catalogue()
     catalogue = Catalogue.of(load_document(shipped, "catalogue.yaml", "CapabilityCatalog"))
     policy = ReleasePolicy.of(document, catalogue, _profile(asked), adhoc=bool(asked.requires))
     trust_file = _trust_file(workspace, asked.policy, policy)
     beside = [read_file(path) for path in (trust_file, asked.profile, asked.profile_map) if path]
     return Documents(policy, TrustPolicy.load(trust_file), (data, shipped, *beside), bool(asked.requires))
+
+
+def shipped_catalogue() -> bytes:
+    """The capability catalogue that comes with the program."""
+    return (resources.files("countermark.contracts") / "catalogue.yaml").read_bytes()
 
 
 def _trust_file(workspace: Workspace, policy_file: Path | None, policy: ReleasePolicy) -> Path:

@@ -53,29 +53,33 @@ def gate(
 
 
 def explain_image(
-    subjects: SubjectArgument,
+    subjects: Annotated[list[str], typer.Argument(metavar="DIGEST|DECISION...", help="Images, or recorded decisions by id.")],
     policy: PolicyOption = None,
     require: RequireOption = [],
     profile: ProfileOption = None,
     profile_map: ProfileMapOption = None,
     effective_time: TimeOption = None,
+    at: Annotated[str | None, typer.Option("--at", metavar="TIME", help="As of the ledger's head then.")] = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
     output: OutputOption = [],
 ) -> None:
-    """Show why an image is allowed or denied, with all evidence that was weighed; exit 0 when the question was answered."""
+    """Show why an image is allowed or denied, now or in the past, with what was weighed; exit 0 when the question was answered."""
 
     def act() -> Report:
         from dataclasses import replace
 
         from countermark.actions.gate import gate as decide_all
+        from countermark.actions.history import is_decision, repeat
         from countermark.actions.workspace import Workspace
         from countermark.attestations.codes import ExitCode
+        from countermark.cli.render_history import repeated_report
 
-        decided = decide_all(
-            Workspace.at(ledger, trust), _asked(subjects, policy, require, profile, profile_map, "enforce", effective_time)
-        )
-        return replace(decision_report(decided, []), exit=ExitCode.YES)
+        workspace = Workspace.at(ledger, trust)
+        if all(is_decision(text) for text in subjects):
+            return repeated_report([repeat(workspace, text) for text in subjects])
+        asked = _asked(subjects, policy, require, profile, profile_map, "enforce", effective_time, at)
+        return replace(decision_report(decide_all(workspace, asked), []), exit=ExitCode.YES)
 
     finish("explain", output, act)
 
@@ -88,13 +92,15 @@ def _asked(
     profile_map: Path | None,
     mode: str,
     effective_time: str | None,
+    at: str | None = None,
 ) -> "Asked":
     from countermark.actions.gate import Asked, mode_of
     from countermark.attestations.errors import Location
     from countermark.attestations.times import Instant
 
     instant = Instant.parse(effective_time, at=Location("--effective-time")) if effective_time else None
-    return Asked(tuple(subjects), policy, tuple(require), profile, profile_map, mode_of(mode), instant)
+    then = Instant.parse(at, at=Location("--at")) if at else None
+    return Asked(tuple(subjects), policy, tuple(require), profile, profile_map, mode_of(mode), instant, then)
 
 
 def decision_report(decided: "Decided", recorded: "list[RecordedDecision]") -> Report:

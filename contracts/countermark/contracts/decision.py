@@ -3,7 +3,7 @@
 import base64
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -125,10 +125,15 @@ class Result:
             "observed": self.observed,
             "any": list(self.any),
             "evidence": [item.to_json() for item in self.evidence],
-            "location": location_json(self.location),
+            "location": location_json(_named(self.location)),
             "fix": self.fix,
             **{name: value for name, value in optional.items() if value is not None},
         }
+
+
+def _named(at: Location) -> Location:
+    """The location without the folders above its file: where the policy lay is no input of a decision."""
+    return at if at.file.startswith("--") else replace(at, file=at.file.rpartition("/")[2])
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ row that is missing can lose a yes; it can never lose a no.
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Self
@@ -145,6 +145,25 @@ class LedgerReader(Queries):
         """The root that the stored tree had at `size`, which is not beyond the head."""
         with self._damaged_tree():
             return root_at(size, self._tree)
+
+    def rewind(self, size: int) -> None:
+        """Look at the log as it was at an earlier size: from here on `head`, entries and notices are those of that tree.
+
+        The root of then is computed from a tree that leads to the signed head. `InputError` for a size that it never had.
+        """
+        if not 1 <= size <= self.head.size:
+            raise InputError(Code.UNKNOWN_NAME, f"the log has {self.head.size} entries, not {size}", fix="name a size that it had")
+        last = self.entry(size - 1)
+        self.head = replace(self.head, size=size, root=self.root_at(size), admitted_ms=last.leaf.admitted_ms)
+
+    def size_at(self, ms: int) -> int:
+        """How many entries had been admitted at a time (milliseconds since 1970 UTC), each boundary proven; 0 before the log began."""
+        row = self.row("SELECT count(*) FROM entry WHERE admitted_ms <= ?", ms)
+        size = min(row[0] if row else 0, self.head.size)
+        inside = size == 0 or self.entry(size - 1).leaf.admitted_ms <= ms
+        if not inside or (size < self.head.size and self.entry(size).leaf.admitted_ms <= ms):
+            raise self.tampered("the times of the entries are not those of their leaves")
+        return size
 
     @contextmanager
     def _damaged_tree(self) -> Iterator[None]:
