@@ -143,6 +143,19 @@ def test_an_arm_that_sums_up_other_failures_than_its_report_contradicts_it() -> 
     assert "quality.aggregate-consistent" in checkers(record.read(), "block")
 
 
+def test_a_summary_without_the_failures_of_its_source_is_no_pass() -> None:
+    def clean(value: Any) -> None:
+        value.update(strict_failures=[], quality_passed=True, semantic_checks_passed=True)
+
+    summed = copies()["campaign"].changed(lambda value: clean(value[1])).read()
+    told = [claim for claim in summed.claims if claim["capability"] == "output.contract"]
+    assert [claim["outcome"] for claim in told] == ["fail", "fail", "fail"]
+    quoted = copies()["explainer"].changed(lambda value: clean(value["quality_comparisons"][1]))
+    assert {claim["outcome"] for claim in quoted.read().claims if claim["capability"] == "output.contract"} == {"fail"}
+    quoted.files = {}
+    assert PASSING in outcomes(quoted.read())
+
+
 def explained(change: Change) -> Record:
     return copies()["explainer"].changed(change)
 

@@ -51,6 +51,8 @@ def test_the_right_answer_in_the_same_record_is_research_only(word: str, image: 
     (claim,) = reading.claims
     assert (claim["outcome"], claim["claim"]) == ("pass", "research-only")
     assert not reading.rejections
+    untold = record.changed(lambda value: value["structural_restore"].pop("all_ranks_verified")).read()
+    assert outcomes(untold) == {UNCLEAR}
 
 
 @pytest.mark.parametrize(
@@ -118,6 +120,25 @@ def test_the_chain_passes_on_nothing_but_the_bytes_that_it_names() -> None:
         changed = record.read()
         assert (outcomes(changed), changed.exit) == ({UNCLEAR}, ExitCode.NO)
         assert "evidence.refs-resolve" in checkers(changed, "block")
+
+
+def words_of(value: Any) -> None:
+    for key in ("expected_oracle", "observed_oracle"):
+        value.pop(key)
+
+
+def test_the_summary_of_a_chain_does_not_stand_for_what_its_files_lack() -> None:
+    assert outcomes(rehash_chain(copies()["chain"], {"restore.json": words_of}).read()) == {UNCLEAR}
+    without_ranks = rehash_chain(copies()["chain"], {"manifest-inspection.json": lambda value: value.update(results=[])})
+    without_ranks.value["rank_restore_evidence"] = []
+    assert outcomes(without_ranks.read()) == {UNCLEAR}
+
+
+@pytest.mark.parametrize("digest", [None, "sha256:" + "0" * 64, "0" * 63, 5])
+def test_a_file_whose_hash_is_not_stated_is_not_taken_by_its_name(digest: Any) -> None:
+    reading = copies()["chain"].changed(lambda value: value["input_sha256"].update(repository_restore_json=digest)).read()
+    assert (outcomes(reading), reading.exit) == ({UNCLEAR}, ExitCode.CANNOT_TELL)
+    assert "restore.json" not in [file.name for file in reading.referenced]
 
 
 def set_all(*path: str, **fields: Any) -> Change:
@@ -217,6 +238,7 @@ def test_each_replay_is_judged_by_its_own_words(first: str, second: str, match: 
         (lambda value: value["observations"][0].update(request_receipt_sha256="0" * 64), "inconclusive"),
         (lambda value: value["observations"][0].update(captured_after_utc="2026-08-30T20:53:13Z"), "inconclusive"),
         (lambda value: value["observations"][0].update(http_status=500), "inconclusive"),
+        (lambda value: value["observations"][0].update(rank_records=[]), "inconclusive"),
         (lambda value: value["observations"][0]["rank_records"][0]["payload"].update(page_bytes=813068464 * 2), "inconclusive"),
     ],
 )

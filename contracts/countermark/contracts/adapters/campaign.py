@@ -60,7 +60,7 @@ class Campaign(Adapter):
     def references(self, root: Field) -> Iterable[Reference]:
         """The quality report of each arm, by the place where it lies; its digest is not stated."""
         arms = [arm["variant"] for arm in root.elements]
-        return [Reference(arm.pointer, None, f"{arm.text}/{REPORT}") for arm in arms if arm.text]
+        return [Reference(arm.pointer, None, f"{arm.text}/{REPORT}", by_name=True) for arm in arms if arm.text]
 
     def read(self, case: Case, notes: Notes) -> None:
         """Two claims for each arm."""
@@ -69,12 +69,12 @@ class Campaign(Adapter):
             judged = judge_failures(notes, arm, arm["quality_passed"])
             skipped_roll_ups(notes, arm, judged)
             tell_failures(notes, judged)
-            _compare_report(case, notes, arm)
+            contract = settle(judged.outcome, *_reported(case, notes, arm))
             if arm["long_context_passed"].present:
                 notes.refuse(arm["long_context_passed"], "a roll-up that states no length of an input")
             rate = arm_rate(notes, arm)
             if named:
-                notes.claims.append(_claim("output.contract", judged.outcome, named, arm, arm["strict_failures"], lowered=False))
+                notes.claims.append(_claim("output.contract", contract, named, arm, arm["strict_failures"], lowered=False))
                 notes.claims.append(_claim("decode.rate", rate, named, arm, arm["median_decode_est_tps"], lowered=True))
         output_band(notes, case.root, {shown(arm["variant"].value): _total(arm) for arm in case.root.elements})
 
@@ -85,13 +85,13 @@ def _claim(capability: str, outcome: Outcome, named: Named, arm: Field, source: 
     return Claim(capability, outcome, scope, source.pointer, research_only=lowered, derived=named.derived)
 
 
-def _compare_report(case: Case, notes: Notes, arm: Field) -> None:
-    """The arm against its quality report, where that is at hand."""
+def _reported(case: Case, notes: Notes, arm: Field) -> tuple[list[Outcome], list[Outcome]]:
+    """What the quality report of an arm shows, and whether the arm sums it up; nothing where it is not at hand."""
     report = case.file(arm["variant"])
     if report is None:
-        return
+        return [], []
     listed = report["strict_failures"]
-    notes.hold(
+    agrees = notes.hold(
         same_failures(arm["strict_failures"].elements, listed.elements),
         listed,
         "quality.aggregate-consistent",
@@ -99,7 +99,7 @@ def _compare_report(case: Case, notes: Notes, arm: Field) -> None:
         observed=f"{len(listed.elements)} failures, or others",
         fix="sum up what the report lists",
     )
-    judge_failures(notes, report, report["all_checks_passed"])
+    return [judge_failures(notes, report, report["all_checks_passed"]).outcome], [agrees]
 
 
 def arm_rate(notes: Notes, arm: Field) -> Outcome:

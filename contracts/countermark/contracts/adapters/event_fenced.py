@@ -123,7 +123,8 @@ class _Observation:
         if structural is not Outcome.NOT_RUN:
             controls["all-ranks-structural"] = structural
         word = Outcome.PASS if meaning is None else admission.outcome_of(meaning)
-        outcome = settle(word, [answer.outcome, structural], checks)
+        told = structural if structural is not Outcome.NOT_RUN else Outcome.INCONCLUSIVE
+        outcome = settle(word, [answer.outcome, told], checks)
         time = self.it["captured_after_utc"].time
         claim = Claim(
             "restore.correctness",

@@ -126,9 +126,11 @@ def _contract(notes: Notes, arm: Arm, source: Field | None) -> None:
     judged = judge_failures(notes, arm.quality, arm.quality["quality_passed"])
     skipped_roll_ups(notes, arm.quality, judged)
     tell_failures(notes, judged)
-    listed = arm.quality["strict_failures"]
+    listed, against = arm.quality["strict_failures"], [judged.outcome]
+    agrees = Outcome.NOT_RUN
     if source:
-        notes.hold(
+        against.append(judge_failures(notes, source, source["quality_passed"]).outcome)
+        agrees = notes.hold(
             same_failures(listed.elements, source["strict_failures"].elements),
             listed,
             "quality.aggregate-consistent",
@@ -138,7 +140,8 @@ def _contract(notes: Notes, arm: Arm, source: Field | None) -> None:
         )
     if arm.named:
         scope: dict[str, JsonValue] = {"image": str(arm.named.image), "cells": [{"draft_tokens": arm.quality["speculative_tokens"].count}]}
-        notes.claims.append(Claim("output.contract", judged.outcome, scope, listed.pointer, derived=arm.named.derived))
+        outcome = settle(Outcome.PASS, against, [agrees])
+        notes.claims.append(Claim("output.contract", outcome, scope, listed.pointer, derived=arm.named.derived))
 
 
 def _state(notes: Notes, root: Field) -> None:

@@ -11,7 +11,7 @@ from countermark.attestations.findings import Finding
 from countermark.attestations.located import JsonValue
 from countermark.contracts.adapters.base import Adapter
 from countermark.contracts.adapters.bindings import Binding, Bindings
-from countermark.contracts.adapters.fields import Field, File
+from countermark.contracts.adapters.fields import Field, File, shown
 from countermark.contracts.adapters.notes import Case, Notes
 from countermark.contracts.adapters.reading import EvidenceReading, Reference
 from countermark.contracts.adapters.registry import adapter_for
@@ -64,14 +64,14 @@ class Resolved:
 
 
 def resolve(references: Iterable[Reference], files: Mapping[str, File]) -> Resolved:
-    """Find the file of each reference: by its digest, wherever it lies; by its name alone only where no digest is stated."""
+    """Find the file of each reference: by its digest, wherever it lies; by its name alone only where the schema states no digests."""
     by_digest = {file.digest.hex: file for file in reversed(list(files.values()))}
     found: dict[str, File] = {}
     others: dict[str, File] = {}
     missing: list[Reference] = []
     for reference in references:
         beside = files.get(reference.name or "")
-        here = beside if reference.sha256 is None else by_digest.get(reference.sha256)
+        here = beside if reference.by_name else by_digest.get(reference.sha256 or "")
         if here:
             found[reference.pointer] = here
             continue
@@ -101,16 +101,16 @@ def _unresolved(document: Field, resolved: Resolved) -> Iterable[Finding]:
                 required=reference.sha256,
                 observed=f"{other.digest.hex}, the SHA-256 of {other.name}",
             )
-        elif reference.name and reference.sha256:
+        elif reference.name and not reference.by_name:
             yield Finding(
                 Code.REF_NOT_HERE,
                 Outcome.NOT_RUN,
-                f"give {reference.name} beside the record",
+                f"give {reference.name} beside the record" if reference.sha256 else f"state the SHA-256 of {reference.name}",
                 Severity.BLOCK,
                 "evidence.refs-resolve",
                 at.at,
-                required=f"{reference.name} with SHA-256 {reference.sha256}",
-                observed="not at hand",
+                required=f"{reference.name} by its SHA-256",
+                observed="not at hand" if reference.sha256 else f"no SHA-256 is stated: {shown(at.value)}",
             )
 
 

@@ -55,7 +55,7 @@ class ReaderResearch(SchemaAdapter):
                     "`restore.correctness` fail at `stored_context/tokens`, C1",
                 ),
                 (
-                    "`semantic_restore` the required word under the declared normalisation",
+                    "`semantic_restore` the required word under the declared normalisation, `all_ranks_verified` true",
                     "`restore.correctness` pass there, claim by status and admission",
                 ),
                 ("`response_sha256` of another text than `observed`", "finding `digest.preimage`"),
@@ -98,7 +98,8 @@ def _restore(root: Field, notes: Notes, named: Named, meaning: Meaning | None) -
         objects(notes, context["encoded_bytes_per_rank"], context["objects_per_rank"]),
     ]
     controls = {"exact-answer": answer.outcome} if answer.shows else {}
-    if structural["all_ranks_verified"].flag is False:
+    verified = structural["all_ranks_verified"].flag
+    if verified is False:
         controls["all-ranks-structural"] = Outcome.FAIL
     elif answer.outcome is Outcome.FAIL:
         wrong_answer(notes, restore, answer)
@@ -120,7 +121,8 @@ def _restore(root: Field, notes: Notes, named: Named, meaning: Meaning | None) -
         Derived("/scope/cells/0/concurrency", ONE_REQUEST, restore.pointer),
         *answer_rule(answer, restore["observed"]),
     )
-    outcome = settle(word, [answer.outcome, *([Outcome.FAIL] if "all-ranks-structural" in controls else [])], checks)
+    told = Outcome.INCONCLUSIVE if verified is None else Outcome.PASS if verified else Outcome.FAIL
+    outcome = settle(word, [answer.outcome, told], checks)
     notes.claims.append(Claim("restore.correctness", outcome, scope, restore.pointer, controls, lowered, derived=derived))
 
 

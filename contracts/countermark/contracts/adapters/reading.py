@@ -21,11 +21,15 @@ SOURCE_REPORTED: Final[Mapping[str, JsonValue]] = {"source_reported": True, "sit
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A file that a document refers to: by its digest, by the name under which it lies beside the document, or by both."""
+    """A file that a document refers to: by its digest, and where it is known by the name under which it lies beside the document.
+
+    `by_name` says that the schema states no digests, so that the name alone leads to it. Otherwise no digest leads nowhere.
+    """
 
     pointer: str
     sha256: str | None = None
     name: str | None = None
+    by_name: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ The validation sums up what four other files report. Its status counts for what 
 very bytes that it names, nothing passes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from countermark.attestations.codes import Outcome
@@ -72,7 +72,7 @@ class SnapshotSafe(SchemaAdapter):
     def references(self, root: Field) -> Iterable[Reference]:
         """The files beside it, then those that it names by hash alone."""
         named = root["input_sha256"]
-        beside = [Reference(named[key].pointer, named[key].hex64, name) for key, name in FILES.items() if named[key].present]
+        beside = [Reference(named[key].pointer, named[key].hex64, name) for key, name in FILES.items()]
         others = [item for key, item in named.members if key not in FILES]
         logs = [item["bounded_log_input_sha256"] for item in root["rank_restore_evidence"].elements]
         unnamed = [root["artifact"]["build_receipt_sha256"], *others, *logs]
@@ -120,7 +120,7 @@ class _Chain:
         if structural is not Outcome.NOT_RUN:
             controls["all-ranks-structural"] = structural
         word = Outcome.PASS if meaning is None else outcome_of(meaning)
-        outcome = settle(word, [*outcomes, structural, self._complete()], self._checks())
+        outcome = settle(word, [*outcomes, structural, self._complete(answers, structural)], self._checks())
         derived = (*named.derived, *self._one_request(), *answer_rule(answers[0][1], answers[0][0]))
         lowered = meaning is not Meaning.PASS
         self.notes.claims.append(
@@ -140,9 +140,10 @@ class _Chain:
                 found.append((at[observed], answer))
         return found
 
-    def _complete(self) -> Outcome:
-        """Inconclusive unless every file of the chain is at hand, with the hash that is named."""
-        return Outcome.PASS if all(self.files.values()) else Outcome.INCONCLUSIVE
+    def _complete(self, answers: Sequence[tuple[Field, Answer]], structural: Outcome) -> Outcome:
+        """Inconclusive unless every file is at hand with the hash that is named, and the restore itself records words and ranks."""
+        raw = any(at.document is not self.root.document for at, _ in answers)
+        return Outcome.PASS if all(self.files.values()) and raw and structural is not Outcome.NOT_RUN else Outcome.INCONCLUSIVE
 
     def _ranks(self) -> Outcome:
         records = self.root["rank_restore_evidence"]
