@@ -1,14 +1,18 @@
 """`gate --record`: a decision with everything that it takes to make it again, and its summary for those who verify no more than that."""
 
+import base64
+import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 from countermark.actions.appending import sign, submission
 from countermark.actions.clock import now
 from countermark.actions.workspace import Workspace, open_reader, open_writer
 from countermark.attestations.codes import Code
+from countermark.attestations.envelope import Envelope
 from countermark.attestations.errors import UsageError
+from countermark.attestations.keys import Signer
 from countermark.attestations.located import JsonValue
 from countermark.attestations.predicate_types import VERIFICATION_SUMMARY, PredicateName
 from countermark.attestations.statement import Statement, Subject
@@ -26,6 +30,7 @@ class RecordedDecision:
 
     decision: Decision
     receipts: tuple[Receipt, ...]
+    summary: Envelope
     origin: str
     size: int
 
@@ -49,14 +54,21 @@ def record_decisions(
     signer = workspace.signer("gate", key)
     verifier, instant = Verifier(PolicyTrust(workspace.trust())), now()
     kept = [Submission.sign(EntryKind.POLICY, DOCUMENT_TYPE, data, signer) for data in dict.fromkeys(documents)]
-    made = [statement for decision in decisions for statement in _statements(decision, instant)]
-    signed = [submission(verifier.verify(sign(statement, signer), at=instant)) for statement in made]
+    made = [sign(statement, signer) for decision in decisions for statement in _statements(decision, instant)]
+    signed = [submission(verifier.verify(envelope, at=instant)) for envelope in made]
     with open_writer(workspace) as writer:
         receipts = writer.append([*kept, *signed])[len(kept) :]
     with open_reader(workspace) as reader:
         head = reader.head
-    pairs = [tuple(receipts[n : n + 2]) for n in range(0, len(receipts), 2)]
-    return [RecordedDecision(decision, pair, head.origin, head.size) for decision, pair in zip(decisions, pairs, strict=True)]
+    pairs = zip(decisions, range(0, len(made), 2), strict=True)
+    summaries = [_for_slsa_verifier(envelope, signer) for envelope in made[1::2]]
+    return [RecordedDecision(decision, tuple(receipts[n : n + 2]), summaries[n // 2], head.origin, head.size) for decision, n in pairs]
+
+
+def _for_slsa_verifier(envelope: Envelope, signer: Signer) -> Envelope:
+    """The envelope with the key id that slsa-verifier takes where none is given: SHA-256 of the base64 of the public key."""
+    keyid = hashlib.sha256(base64.b64encode(signer.public.spki)).hexdigest()
+    return replace(envelope, signatures=tuple(replace(item, keyid=keyid) for item in envelope.signatures))
 
 
 def _statements(decision: Decision, instant: Instant) -> tuple[Statement, Statement]:

@@ -24,6 +24,7 @@ from countermark.cli import (
     verify_bundle,
     verify_contract,
     verify_ledger,
+    verify_vsa,
 )
 from countermark.cli.output import Settings, complain
 
@@ -45,6 +46,7 @@ app.command("import")(importing.import_files)
 verify.app.command("bundle")(verify_bundle.bundle)
 verify.app.command("layout")(legacy.layout)
 verify.app.command("contract")(verify_contract.contract)
+verify.app.command("vsa")(verify_vsa.vsa)
 verify.app.command("ledger")(verify_ledger.ledger_file)
 app.add_typer(verify.app, name="verify")
 app.command("gate")(gate.gate)

@@ -49,7 +49,7 @@ def gate(
         recorded = record_decisions(workspace, decided.decisions, decided.documents.files, key) if record else []
         return decision_report(decided, recorded)
 
-    finish("gate", output, act)
+    finish("gate", output, act, forms=("vsa",) if record else ())
 
 
 def explain_image(
@@ -127,6 +127,7 @@ def decision_report(decided: "Decided", recorded: "list[RecordedDecision]") -> R
         text=text.rstrip(),
         verdict="ALLOW" if all(decision.verdict == "ALLOW" for decision in decisions) else "DENY",
         bare=True,
+        forms={"vsa": "\n".join(item.summary.to_json() for item in recorded)},
         extra={
             "decisions": [{"id": item.id, "core": item.core(), "made": made} for item in decisions],
             **policy,

@@ -27,9 +27,12 @@ class Settings:
     colour = True
 
 
-def finish(command: str, outputs: Sequence[str], act: Callable[[], Report]) -> None:
-    """Run a command's action, print its report in each format that was asked for, and leave with its exit code."""
-    targets = [_target(text) for text in outputs] or [("text", None)]
+def finish(command: str, outputs: Sequence[str], act: Callable[[], Report], *, forms: Sequence[str] = ()) -> None:
+    """Run a command's action, print its report in each format that was asked for, and leave with its exit code.
+
+    `forms` are the formats that this command offers beside text and JSON.
+    """
+    targets = [_target(text, forms) for text in outputs] or [("text", None)]
     try:
         report = act()
     except CountermarkError as error:
@@ -37,16 +40,17 @@ def finish(command: str, outputs: Sequence[str], act: Callable[[], Report]) -> N
             raise
         report = Report.of_error(error)
         complain(error)
-        targets = [target for target in targets if target[0] != "text"]
+        targets = [target for target in targets if target[0] == "json"]
     for form, path in targets:
         _emit(_render(form, command, report), form, path)
     raise typer.Exit(int(report.exit))
 
 
-def _target(text: str) -> tuple[str, Path | None]:
+def _target(text: str, forms: Sequence[str]) -> tuple[str, Path | None]:
     form, _, path = text.partition("=")
-    if form not in ("text", "json"):
-        raise UsageError(Code.UNKNOWN_NAME, f"-o {form}: this command prints text and json", fix="write -o json or -o json=FILE")
+    known = ("text", "json", *forms)
+    if form not in known:
+        raise UsageError(Code.UNKNOWN_NAME, f"-o {form}: this command prints {', '.join(known)}", fix="write -o FORMAT or -o FORMAT=FILE")
     return form, Path(path) if path else None
 
 
@@ -59,6 +63,8 @@ def complain(error: CountermarkError) -> None:
 def _render(form: str, command: str, report: Report) -> str:
     if form == "json":
         return json.dumps(report.to_json(command), indent=2, ensure_ascii=False)
+    if form != "text":
+        return report.forms[form]
     return render_text(command, report)
 
 

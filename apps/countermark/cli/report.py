@@ -23,7 +23,7 @@ _VERDICTS = {
 @dataclass(frozen=True, slots=True)
 class Report:
     """The answer of one command. `text` is the human part, printed above the findings; `extra` is what only this command has;
-    a `bare` report is its text alone."""
+    a `bare` report is its text alone; `forms` are what this command offers beside text and JSON."""
 
     exit: ExitCode = ExitCode.YES
     evaluated: int = 0
@@ -36,6 +36,7 @@ class Report:
     verdict: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
     bare: bool = False
+    forms: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of_error(cls, error: CountermarkError) -> "Report":

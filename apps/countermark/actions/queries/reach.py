@@ -167,8 +167,16 @@ class Reach:
     @property
     def images(self) -> tuple[Digest, ...]:
         """The images that are concerned: those that contain it, and those that something touched is about."""
-        about = {digest for item in self.touched.values() for digest in _subjects(item.record) if digest.kind.is_oci}
+        about = {digest for item in self.touched.values() for digest in self._about(item.record)}
         return tuple(sorted(about | self.tainted.keys()))
+
+    def _about(self, record: Record) -> set[Digest]:
+        """The images that a statement is about, itself or through the statements that it takes back or replaces."""
+        found = set(_subjects(record))
+        for payload in [digest for digest in found if digest.kind is DigestKind.PAYLOAD]:
+            records, _ = self._view.records(self._view.reader.find_payload(payload.raw))
+            found |= {digest for other in records for digest in _subjects(other)}
+        return {digest for digest in found if digest.kind.is_oci}
 
     def _touch(self, indices: Iterable[int], why: "Why") -> set[str]:
         """Take in those statements that have a reason; the hexes by which more may be found."""
