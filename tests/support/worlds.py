@@ -179,15 +179,20 @@ class World:
         path.write_text(Template(POLICY).substitute(name=name, channel=channel, max_age=max_age))
         return path
 
-    def decide(self, about: Digest = IMAGE, policy: Path | None = None) -> Receipt:
+    def decide(self, about: Digest = IMAGE, policy: Path | None = None, *, by: str = "release-gate") -> Receipt:
         """Decide by a policy and record it; the entry of the decision."""
         decided = gate(self.workspace, Asked((str(about),), policy or self.policy()))
-        (done,) = record_decisions(self.workspace, decided.decisions, decided.documents.files, str(self.key("release-gate")))
+        (done,) = record_decisions(self.workspace, decided.decisions, decided.documents.files, str(self.key(by)))
         return done.receipts[0]
 
     def roles(self) -> dict[str, Any]:
         """The roles of the trust policy, as it writes them."""
         found: dict[str, Any] = yaml.safe_load(self.workspace.trust_file.read_text())["spec"]["roles"]
+        return found
+
+    def people(self) -> dict[str, Any]:
+        """The principals of the trust policy, as it writes them."""
+        found: dict[str, Any] = yaml.safe_load(self.workspace.trust_file.read_text())["spec"]["principals"]
         return found
 
     def edit(self, statement: str, *values: object) -> None:
