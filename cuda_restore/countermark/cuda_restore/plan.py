@@ -65,7 +65,8 @@ def spans_max(slab_bytes: int, arena: Arena, table: BlockTable) -> int:
 def _slabs(stream: StreamLayout, objects: Sequence[ObjectDescriptor], targets: Offsets) -> tuple[SpanTable, ...]:
     pages = np.concatenate([run.start + run.bytes_per_page * np.arange(run.pages) for run in stream.runs])
     starts = np.array([descriptor.start for descriptor in objects])
-    cuts = np.union1d(pages, starts[starts > stream.header_bytes])
+    cuts = np.sort(np.concatenate((pages, starts[starts > stream.header_bytes])), kind="stable")  # two sorted runs: merged, not sorted
+    cuts = cuts[np.diff(cuts, prepend=-1) > 0]
     sizes = np.diff(cuts, append=stream.encoded_bytes)
     page = np.searchsorted(pages, cuts, side="right") - 1
     destinations = targets[page] + cuts - pages[page]

@@ -23,11 +23,13 @@ from countermark.cuda_restore.events import Authenticated, Discarded, ReadBegun
 from countermark.cuda_restore.manifest import Manifest, ObjectDescriptor
 from countermark.cuda_restore.plan import spans_max
 from countermark.cuda_restore.staging import FillingSlot, StagingRing, StateError
-from countermark.cuda_restore.store import PIECE_BYTES, Folder
+from countermark.cuda_restore.store import Folder
 from countermark.cuda_restore.trace import Recorder
 
 READERS: Final = 4
 RETAINED_BYTES: Final = 256 * 1024 * 1024
+PIECE_BYTES: Final = 2 * 1024 * 1024
+"""Read, then hashed while it is in the cache. Smaller pieces cost more hand-overs of the interpreter lock than they save."""
 
 
 @dataclass(frozen=True, slots=True)
