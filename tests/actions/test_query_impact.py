@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from worlds import ALIAS, BUILT_ON, COMMIT, IMAGE, MODEL, OTHER, OTHER_COMMIT, THIRD, World
+from worlds import ALIAS, BUILT_ON, COMMIT, IMAGE, MODEL, OTHER, OTHER_COMMIT, THIRD, World, manifest
 
 from countermark.actions.gate import Asked, gate
 from countermark.actions.queries.impact import ImageRow, TouchedRow, What, impact_listing
 from countermark.actions.queries.listing import Bearing, Listing
-from countermark.attestations.digests import Digest
+from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.errors import CountermarkError
 from countermark.attestations.predicate_types import PredicateName
 from countermark.ledger.submission import Receipt
@@ -46,11 +46,27 @@ def test_a_commit_reaches_the_images_built_from_it_and_on_them(full: World) -> N
     why = touched(listing)
     assert why[at["image"].index] == "names it at /predicate/built_from/components/engine/commit"
     assert why[at["pass"].index] == f"about {IMAGE}, which is built from it"
-    assert why[at["built on"].index] == f"built on {IMAGE}"
+    assert why[at["built on"].index] == f"about an image that is built on {IMAGE}"
     row = images(listing)[IMAGE]
     assert (row.recorded, row.now, row.without, row.changes, row.falls) == ("ALLOW", "ALLOW", "DENY", True, ("restore",))
     assert row.bearing is Bearing.NEGATIVE
     assert {text.partition(": ")[0] for text in listing.not_found} == {f"a decision about {image}" for image in (ALIAS, BUILT_ON)}
+
+
+def test_a_commit_reaches_every_name_of_an_image_and_the_index_above_it(world: World) -> None:
+    """The commit stands in the statement of the config alone; the others are linked to it in statements of their own."""
+    name, sibling, index = manifest("44"), manifest("55"), Digest(DigestKind.OCI_INDEX, "66" * 32)
+    world.image(IMAGE, commit=COMMIT)
+    world.image(name, aliases=[(IMAGE, True)])
+    world.image(index, aliases=[(name, True), (sibling, True)])
+    world.image(OTHER, aliases=[(manifest("77"), False)])
+    of_name, of_sibling = world.tests(name), world.tests(sibling)
+    listing = ask(world, "commit", COMMIT, world.policy())
+    assert set(images(listing)) == {IMAGE, name, index}
+    assert images(listing)[name].why == f"is {IMAGE}"
+    assert images(listing)[index].why == f"contains {name}"
+    assert of_name.index in touched(listing)
+    assert of_sibling.index not in touched(listing)
 
 
 def test_a_model_revision_is_in_no_image(full: World) -> None:
@@ -173,6 +189,12 @@ def test_what_is_no_name_of_anything(full: World, what: Any, value: str) -> None
     with pytest.raises(CountermarkError) as caught:
         ask(full, what, value)
     assert caught.value.exit in (2, 3)
+
+
+def test_documents_that_a_key_signed_are_told(full: World) -> None:
+    listing = ask(full, "key", full.fingerprint("release-gate"))
+    first = full.at["allow"].index
+    assert f"it also signed entries {first - 3}-{first - 1}, which are no statements" in listing.notes
 
 
 @pytest.mark.parametrize("form", ["{}", "sha256:{}", "spki:sha256:{}"])

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from countermark.actions.gate import Asked
+from countermark.actions.queries.bad import Bad, BadChecker, BadKey, BadRevision, BadStatement
 from countermark.actions.queries.judged_by import documents
 from countermark.actions.queries.listing import Bearing, Listing, joined
 from countermark.actions.queries.named import Named
-from countermark.actions.queries.reach import Bad, BadChecker, BadKey, BadRevision, BadStatement, Reach
+from countermark.actions.queries.reach import Reach
 from countermark.actions.queries.recorded import PastDecision, decisions, stored_policy
 from countermark.actions.queries.view import View, open_view, short_type
 from countermark.actions.workspace import Workspace
@@ -15,6 +16,7 @@ from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.errors import CannotTellError, InputError, Location, UsageError
 from countermark.contracts.policy import ReleasePolicy
+from countermark.ledger.audit_report import name_entries
 
 What = Literal["commit", "model-revision", "key", "checker", "payload"]
 
@@ -95,8 +97,14 @@ def impact_listing(workspace: Workspace, asked: Asked, what: What, value: str) -
             judged.as_recorded()
         missing = [] if touched else [f"{bad}: no statement names it"]
         missing += [*judged.missing, *reach.unreadable]
-        notes = (f"decisions are judged by trust policy {view.trust.id}@{view.trust.version}",)
-        return Listing(f"what rests on {bad}", view.head, view.effective_time, [*touched, *judged.rows], tuple(missing), notes)
+        notes = [f"decisions are judged by trust policy {view.trust.id}@{view.trust.version}", *_signed_besides(bad, reach)]
+        return Listing(f"what rests on {bad}", view.head, view.effective_time, [*touched, *judged.rows], tuple(missing), tuple(notes))
+
+
+def _signed_besides(bad: Bad, reach: Reach) -> list[str]:
+    """What a key signed that is no statement: documents, which are named by their digest whoever signed them, and key events."""
+    others = bad.signed - reach.touched.keys() if isinstance(bad, BadKey) else set()
+    return [f"it also signed {name_entries(others)}, which are no statements"] if others else []
 
 
 def _bad(view: View, what: What, value: str) -> Bad:
