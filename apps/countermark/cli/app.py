@@ -10,6 +10,7 @@ from countermark.cli import (
     attest,
     db,
     demo,
+    evidence,
     gate,
     importing,
     init,
@@ -37,13 +38,16 @@ app = typer.Typer(
 )
 app.command("init")(init.init)
 app.add_typer(key.app, name="key")
+record.app.command("evidence")(evidence.record)
 app.add_typer(record.app, name="record")
+app.command("endorse")(evidence.endorse)
 app.command("attest")(attest.attest)
 app.command("reject")(negative.reject)
 app.command("retract")(negative.retract)
 app.command("supersede")(negative.supersede)
 app.command("import")(importing.import_files)
 verify.app.command("bundle")(verify_bundle.bundle)
+verify.app.command("evidence")(evidence.verify)
 verify.app.command("layout")(legacy.layout)
 verify.app.command("contract")(verify_contract.contract)
 verify.app.command("vsa")(verify_vsa.vsa)

@@ -1,0 +1,168 @@
+"""`record evidence`, `verify evidence`, `endorse`: from outside documents to receipts that a qualifier answers for."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from countermark.actions.appending import sign, submission
+from countermark.actions.clock import now
+from countermark.actions.evidence import Gatherer
+from countermark.actions.gate import shipped_catalogue
+from countermark.actions.workspace import Workspace, open_reader, open_writer
+from countermark.attestations.codes import Code
+from countermark.attestations.digests import Digest, DigestKind
+from countermark.attestations.documents import load_document, read_file
+from countermark.attestations.errors import InputError, Location, NothingError, RefusedError
+from countermark.attestations.keys import Signer
+from countermark.attestations.predicate_types import PREDICATE_BASE, PredicateName
+from countermark.attestations.statement import Statement, Subject
+from countermark.attestations.times import Instant
+from countermark.attestations.verifier import PolicyTrust, Verifier
+from countermark.contracts.adapters.base import Adapter
+from countermark.contracts.adapters.bindings import Binding
+from countermark.contracts.adapters.fields import File
+from countermark.contracts.adapters.mapping import MappingAdapter
+from countermark.contracts.adapters.read import read_document
+from countermark.contracts.adapters.reading import EvidenceReading
+from countermark.contracts.adapters.receipts import ReceiptDraft, receipts_of
+from countermark.contracts.adapters.registry import adapter_named
+from countermark.contracts.catalogue import Catalogue
+from countermark.contracts.evidence import Record
+from countermark.ledger.leaf import EntryKind
+from countermark.ledger.read import LedgerReader
+from countermark.ledger.submission import Receipt, Submission
+from countermark.recorders.evidence_files import EvidenceFiles, check_evidence, gather_evidence, image_recordings, record_evidence
+from countermark.recorders.recording import Recording
+
+FILE_TYPE = "application/vnd.countermark.file"
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """One statement that was appended, and where it stands."""
+
+    statement: Statement
+    receipt: Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRecorded:
+    """What was read, the statements that were appended, and the head after them."""
+
+    readings: tuple[EvidenceReading, ...]
+    appended: tuple[Appended, ...]
+    origin: str
+    size: int
+
+
+def read_evidence(paths: Sequence[Path], adapter: str | None, binds: Sequence[str]) -> tuple[EvidenceReading, ...]:
+    """What outside documents claim, and what speaks against it; no ledger is needed."""
+    catalogue = load_catalogue()
+    chosen, bindings = _adapter(adapter, catalogue), [Binding.parse(text) for text in binds]
+    gathered = gather_evidence(paths, chosen)
+    return tuple(read_document(item.root, item.referenced, catalogue, bindings, chosen) for item in gathered)
+
+
+def record(workspace: Workspace, paths: Sequence[Path], adapter: str | None, binds: Sequence[str], key: str | None) -> EvidenceRecorded:
+    """Append what outside documents claim: their bytes, the claims, and the images that they name as they report them."""
+    catalogue = load_catalogue()
+    signer, verifier, instant = workspace.signer("builder", key), Verifier(PolicyTrust(workspace.trust())), now()
+    found = record_evidence(paths, catalogue, [Binding.parse(text) for text in binds], _adapter(adapter, catalogue))
+    files = {file.digest: file for reading, _ in found for file in (reading.root, *reading.referenced)}
+    kept = [Submission.sign(EntryKind.ATTESTATION, FILE_TYPE, file.data, signer) for file in files.values()]
+    recordings = [recording for reading, own in found for recording in (own, *image_recordings(reading))]
+    appended, origin, size = _append(workspace, kept, recordings, signer, verifier, instant)
+    return EvidenceRecorded(tuple(reading for reading, _ in found), appended, origin, size)
+
+
+def endorse(
+    workspace: Workspace, references: Sequence[str], only: Sequence[str], key: str | None, adapter: str | None = None
+) -> EvidenceRecorded:
+    """Turn the claims of recorded documents into receipts and rejections, each computed anew from the documents' own bytes.
+
+    `RefusedError` RECORD_CONTRADICTED when a document read again gives other claims than were recorded; `NothingError` when no claim of
+    theirs (or of the capabilities in `only`) came to an outcome.
+    """
+    catalogue, trust = load_catalogue(), workspace.trust()
+    for capability in only:
+        catalogue.get(capability, Location("--only"))
+    with open_reader(workspace, trust) as reader:
+        documents = [_document(reader, Gatherer(reader, trust), text) for text in references]
+        for record in documents:
+            _read_again(reader, record, catalogue, _adapter(adapter, catalogue))
+    drafts = [draft for record in documents for draft in _drafts(record, catalogue, only)]
+    if not drafts:
+        message = "no claim of the documents came to an outcome that can be endorsed"
+        raise NothingError(Code.NOTHING_EVALUATED, message, fix="see `countermark verify evidence` for what was refused and why")
+    recordings = [Recording(draft.name, (Subject.of(draft.image),), dict(draft.predicate)) for draft in drafts]
+    signer = workspace.signer("qualifier", key)
+    appended, origin, size = _append(workspace, [], recordings, signer, Verifier(PolicyTrust(trust)), now())
+    return EvidenceRecorded((), appended, origin, size)
+
+
+def load_catalogue() -> Catalogue:
+    """The shipped capability catalogue."""
+    return Catalogue.of(load_document(shipped_catalogue(), "catalogue.yaml", "CapabilityCatalog"))
+
+
+def _adapter(name: str | None, catalogue: Catalogue) -> Adapter | None:
+    """An adapter of ours by name, or a user's own EvidenceMapping by file."""
+    if name is None:
+        return None
+    if name.endswith((".yaml", ".yml", ".json")):
+        return MappingAdapter.of(load_document(read_file(Path(name)), name, "EvidenceMapping"), catalogue)
+    return adapter_named(name)
+
+
+def _append(
+    workspace: Workspace,
+    kept: list[Submission],
+    recordings: Iterable[Recording],
+    signer: Signer,
+    verifier: Verifier,
+    instant: Instant,
+) -> tuple[tuple[Appended, ...], str, int]:
+    """Sign, verify and append all of it in one transaction."""
+    statements = [Statement(item.subjects, _uri(item.predicate_name), item.predicate) for item in recordings]
+    signed = [submission(verifier.verify(sign(statement, signer), at=instant)) for statement in statements]
+    with open_writer(workspace) as writer:
+        receipts = writer.append([*kept, *signed])[len(kept) :]
+    with open_reader(workspace) as reader:
+        return tuple(map(Appended, statements, receipts)), reader.head.origin, reader.head.size
+
+
+def _uri(name: str) -> str:
+    return name if "://" in name else f"{PREDICATE_BASE}{name}/v1"
+
+
+def _document(reader: LedgerReader, gatherer: Gatherer, text: str) -> Record:
+    """An evidence document of the ledger, by entry number or payload digest, signed by somebody who may record one."""
+    indices = (int(text),) if text.isdecimal() else reader.find_payload(Digest.parse(text, at=Location("ENTRY")).raw)
+    records = [item for item in gatherer.records(indices) if item.statement.predicate_type == PredicateName.EVIDENCE_DOCUMENT.uri]
+    good = [item for item in records if item.code is Code.OK]
+    if good:
+        return good[0]
+    if records:
+        message = f"{text}: nobody who may record evidence has signed it"
+        raise RefusedError(records[0].code, message, fix="have a builder record the document")
+    raise InputError(
+        Code.REF_NOT_HERE, f"{text} is no evidence document of this ledger", fix="give the entry that `record evidence` printed"
+    )
+
+
+def _read_again(reader: LedgerReader, record: Record, catalogue: Catalogue, adapter: Adapter | None) -> None:
+    """The predicate is believed only as far as the stored bytes of the document give it again."""
+    predicate: Any = record.statement.predicate
+    files = [File(item["path"], reader.payload(bytes.fromhex(item["sha256"]))) for item in predicate["files"]]
+    checked = check_evidence(predicate, EvidenceFiles(files[0], {file.name: file for file in files[1:]}), catalogue, adapter)
+    if not checked.holds:
+        first = checked.findings[0].observed if checked.findings else "nothing could be compared"
+        message = f"entry {record.index}: the document gives other claims than were recorded: {first}"
+        raise RefusedError(Code.RECORD_CONTRADICTED, message, fix="record the document again with this version")
+
+
+def _drafts(record: Record, catalogue: Catalogue, only: Sequence[str]) -> list[ReceiptDraft]:
+    predicate: Any = record.statement.predicate
+    drafts = receipts_of(predicate, Digest(DigestKind.PAYLOAD, record.payload.hex), catalogue)
+    return [draft for draft in drafts if not only or draft.predicate.get("capability") in only or draft.name is PredicateName.REJECTION]
