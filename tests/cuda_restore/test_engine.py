@@ -17,7 +17,17 @@ from countermark.attestations.codes import Code, Outcome
 from countermark.attestations.errors import UsageError
 from countermark.cuda_restore.arena import POISON, BlockTable
 from countermark.cuda_restore.cpu_device import CpuDevice, Deferral
-from countermark.cuda_restore.device import Buffer, Bytes, Device, DriverError, Event, ScatterStatus, StagingMemory, Stream
+from countermark.cuda_restore.device import (
+    STATUS_BYTES,
+    Buffer,
+    Bytes,
+    Device,
+    DriverError,
+    Event,
+    ScatterStatus,
+    StagingMemory,
+    Stream,
+)
 from countermark.cuda_restore.engine import restore
 from countermark.cuda_restore.events import Aborted, Completed, Failed, HeaderParsed, Ordered, Submitted
 from countermark.cuda_restore.geometry import Geometry
@@ -601,3 +611,36 @@ def test_the_completed_event_has_the_counters(snapshot: Snapshot, device: CpuDev
 def test_the_device_is_the_rings(snapshot: Snapshot, device: Device) -> None:
     with bench(snapshot, device) as ready:
         assert ready.ring.device is device
+
+
+def test_an_abort_that_cannot_wait_is_said_and_found(snapshot: Snapshot) -> None:
+    flip(snapshot.object_path(4), 0)
+    with FailingDevice() as device, bench(snapshot, device, bounds=Bounds(1, 2 * 1024)) as ready:
+        prerequisite = device.record(ready.stream)
+        device.method, device.after = "synchronize", 1
+        result = restore(ready.request, ready.ring, prerequisite=prerequisite)
+        assert result.error is not None
+        assert result.error.code is Code.BAD_DIGEST
+        assert "while aborting: cuSynchronize" in result.error.__notes__[0]
+        assert [finding.checker for finding in check_trace(result.trace)] == ["restore.abort-safe"]
+
+
+class StubbornDevice(CpuDevice):
+    """A device that takes no status buffer back."""
+
+    armed = False
+
+    def release(self, resource: object) -> None:
+        if self.armed and isinstance(resource, Buffer) and resource.size == STATUS_BYTES:
+            self.armed = False
+            raise DriverError("cuMemFree", 719, "injected")
+        super().release(resource)
+
+
+def test_a_release_that_fails_behind_the_last_slab_is_recompute(snapshot: Snapshot) -> None:
+    with StubbornDevice() as device, bench(snapshot, device) as ready:
+        prerequisite = device.record(ready.stream)
+        device.armed = True
+        result = restore(ready.request, ready.ring, prerequisite=prerequisite)
+        assert_recompute(result, Code.DRIVER_ERROR, Phase.DEVICE_WAIT, None)
+        assert isinstance(result.trace.events[-3], Aborted)
