@@ -12,6 +12,17 @@ from countermark.attestations.errors import InputError, Location
 from countermark.attestations.schema_problems import Problem, explain
 from countermark.contracts.checkers.arithmetic import GeometryDivides, LimitsOrdered
 from countermark.contracts.checkers.base import Checker, Parameters
+from countermark.contracts.checkers.benchmarks import (
+    AttainableSignificance,
+    ExecutionRevision,
+    OutputContract,
+    OutputLengthBand,
+    QualityAttached,
+    Repetitions,
+    SkippedDeclared,
+    Uncertainty,
+)
+from countermark.contracts.checkers.claims import WithinEvidence
 from countermark.contracts.checkers.compat import FieldsUnchanged
 from countermark.contracts.checkers.config_commands import CommandResolved, FlagsForbidden
 from countermark.contracts.checkers.config_keys import KeysAccepted, KeysComplete, TypesStrict, ValueLimits
@@ -24,11 +35,14 @@ from countermark.contracts.checkers.models import DraftPinned, ModelPinned
 from countermark.contracts.checkers.pins_agree import PinsAgree
 from countermark.contracts.checkers.pins_full_length import PinsFullLength
 from countermark.contracts.checkers.preimage import Preimage
+from countermark.contracts.checkers.rates import DenominatorDeclared, Recompute
+from countermark.contracts.checkers.references import ChecksumLists, CommitBound, EvidenceRoot, RawRetained, RefsResolve
 from countermark.contracts.checkers.restores import HitAttribution, NegativeControl, SemanticOracle, StreamDigest
 from countermark.contracts.checkers.schemas import SchemaValid
 from countermark.contracts.checkers.secrets import NoSecrets
 from countermark.contracts.checkers.source import EvaluatedVsHead, PinConsistent
 from countermark.contracts.checkers.statuses import NotDeployable, PlannedNotPassed, QualifiedComplete, SemanticFailRejects, Vocabulary
+from countermark.contracts.checkers.subjects import ClaimNoTransfer, NoTransfer, ScopeCovered, Subject
 
 CHECKERS: Mapping[str, Checker] = {
     checker.name: checker
@@ -76,6 +90,26 @@ CHECKERS: Mapping[str, Checker] = {
         Residual(),
         QualityGate(),
         MinSample(),
+        RefsResolve(),
+        RawRetained(),
+        EvidenceRoot(),
+        CommitBound(),
+        ChecksumLists(),
+        Subject(),
+        NoTransfer(),
+        ClaimNoTransfer(),
+        ScopeCovered(),
+        WithinEvidence(),
+        Recompute(),
+        DenominatorDeclared(),
+        ExecutionRevision(),
+        Repetitions(),
+        AttainableSignificance(),
+        Uncertainty(),
+        OutputLengthBand(),
+        QualityAttached(),
+        SkippedDeclared(),
+        OutputContract(),
     )
 }
 

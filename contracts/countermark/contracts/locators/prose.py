@@ -1,0 +1,53 @@
+"""What a text for people says of a digest: the status words in the same sentence, row or list item.
+
+A sentence ends at `.`, `;`, `!` or `?` before a blank, at an empty line, at a list item and at a table row. A word belongs to the digest
+nearest to it. A word behind a negation in its clause says nothing.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from countermark.attestations.errors import Location
+
+_DIGEST = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{7,64}(?![0-9A-Za-z])")
+_END = re.compile(r"[.;!?](?=[\s)\"'*_]|$)|\n[ \t]*\n|\n(?=[ \t]*(?:[-*+•|#>]|\d+[.)])[ \t])|\n(?=\|)")
+_NEGATION = re.compile(r"(?i)\b(?:not|never|no|none|neither|nor|cannot|without|isn't|aren't|wasn't|weren't|don't|doesn't)\b")
+_CLAUSE = re.compile(r"[,:—–]|\bbut\b|\bhowever\b|\band\b(?=[^,]*\bis\b)")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A status word that is said of a digest, whole or abbreviated; and where the word stands."""
+
+    word: str
+    digest: str
+    at: Location
+
+
+def claims(text: str, path: str, words: Mapping[str, object]) -> Iterator[Claim]:
+    """The claims of a text, each word as it is spelled in `words`."""
+    spelled = {word.lower(): word for word in words}
+    pattern = re.compile(r"(?i)(?<![\w-])(?:" + "|".join(map(re.escape, sorted(spelled, key=len, reverse=True))) + r")(?![\w-])")
+    for start, sentence in _sentences(text):
+        digests = [found for found in _DIGEST.finditer(sentence) if re.search("[0-9]", found.group()) and re.search("[a-f]", found.group())]
+        for word in pattern.finditer(sentence) if digests else ():
+            if not _negated(sentence[: word.start()]):
+                nearest = min(digests, key=lambda digest: min(abs(digest.start() - word.end()), abs(word.start() - digest.end())))
+                yield Claim(spelled[word.group().lower()], nearest.group(), _place(text, path, start + word.start()))
+
+
+def _sentences(text: str) -> Iterator[tuple[int, str]]:
+    start = 0
+    for end in _END.finditer(text):
+        yield start, text[start : end.end()]
+        start = end.end()
+    yield start, text[start:]
+
+
+def _negated(before: str) -> bool:
+    return _NEGATION.search(_CLAUSE.split(before)[-1]) is not None
+
+
+def _place(text: str, path: str, offset: int) -> Location:
+    return Location(path, text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
