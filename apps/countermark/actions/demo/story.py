@@ -3,11 +3,12 @@
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
 
 from countermark.actions.appending import Recorded, record
 from countermark.actions.audit import audit_ledger
-from countermark.actions.demo import example
+from countermark.actions.demo import example, published
 from countermark.actions.gate import Asked, gate
 from countermark.actions.init import initialise
 from countermark.actions.verify_contract import Judged, judge_commit
@@ -61,6 +62,7 @@ class Story:
         policy.parent.mkdir()
         policy.write_text(_POLICY)
         self._decide(workspace, policy, image, commit)
+        self._judge_published(workspace, policy.parent)
         self._tamper(workspace)
 
     def _record(self, workspace: Workspace) -> tuple[str, Digest]:
@@ -125,10 +127,28 @@ class Story:
         self._expect((decision.verdict, codes) == (verdict, {code}), f"the gate said {decision.verdict} {codes}")
         return decision
 
+    def _judge_published(self, workspace: Workspace, policies: Path) -> None:
+        records = published.records_folder()
+        if records is None:
+            self.surprises.append("the published records are not installed")
+            return
+        for name in ("lab-as-published", "serving-production"):
+            shipped = resources.files("countermark.actions") / "demo" / "policies" / f"{name}.yaml"
+            (policies / f"{name}.yaml").write_bytes(shipped.read_bytes())
+        recorded, endorsed = published.record_all(workspace, records)
+        self.tell("6. Published records of real images: read by adapters, endorsed, and asked what they bear")
+        statements = sum(len(done.appended) for done in recorded)
+        self.tell(f"   {len(recorded)} documents, {statements} statements, {len(endorsed.appended)} receipts and rejections")
+        for row in published.ROWS:
+            decision = published.ask(workspace, policies, row)
+            code = decision.requirements[0].code
+            self.tell(f"   {decision.verdict:<5} {code:<17} {row.image.rpartition(':')[2][:8]}  {row.require}  [{row.policy}]")
+            self._expect(decision.verdict == row.verdict and code in row.codes, f"{row.image} {row.require}: {decision.verdict} {code}")
+
     def _tamper(self, workspace: Workspace) -> None:
-        self.tell("6. The whole ledger, read again from its bytes")
+        self.tell("7. The whole ledger, read again from its bytes")
         self._audit(workspace, ExitCode.YES)
-        self.tell("7. One bit of a copy changed behind the program's back")
+        self.tell("8. One bit of a copy changed behind the program's back")
         copy = self.folder / "tampered.db"
         flip_one_bit(workspace.ledger, copy)
         report = self._audit(Workspace(copy, workspace.trust_file), ExitCode.TAMPERED)
