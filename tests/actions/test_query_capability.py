@@ -9,6 +9,7 @@ from countermark.actions.gate import Asked, gate
 from countermark.actions.queries.capability import ImageStatus, capability_listing
 from countermark.actions.queries.expiring import ExpiryRow, duration_ns, expiring_listing
 from countermark.actions.queries.listing import Bearing, Listing
+from countermark.actions.workspace import open_reader
 from countermark.attestations.codes import Code, Status
 from countermark.attestations.digests import Digest
 from countermark.attestations.errors import CountermarkError, InputError, UsageError
@@ -102,6 +103,22 @@ def test_another_capability_is_suggested(full: World) -> None:
     with pytest.raises(InputError, match=r"restore\.corectness") as caught:
         capability_listing(full.workspace, Asked(()), "restore.corectness", None, None)
     assert RESTORE in caught.value.fix
+
+
+def test_as_of_a_past_head(world: World) -> None:
+    """What was said later is not known then: neither the rejection, nor the other image."""
+    receipt = world.receipt()
+    world.reject()
+    world.image(OTHER)
+    policy = world.policy()
+    with open_reader(world.workspace) as reader:
+        then = Instant.from_ms(reader.entry(receipt.index).leaf.admitted_ms)
+        later = reader.entry(receipt.index + 1).leaf.admitted_ms
+    assert then.ms < later, "two entries of one millisecond"
+    past = capability_listing(world.workspace, Asked((), policy, at=then), RESTORE, AT_131072, None)
+    assert {row.image: row.status for row in rows(past).values()} == {IMAGE: Status.QUALIFIED}
+    assert (past.head.size, past.effective_time) == (receipt.index + 1, then.whole_seconds())
+    assert rows(ask(world, policy))[IMAGE].status is Status.REJECTED
 
 
 def expiring(world: World, within: str, *, max_age: str = "30d", at: Instant = NOW) -> list[ExpiryRow]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from countermark.actions.gate import Asked
 from countermark.actions.queries.judged_by import rules_only, told
 from countermark.actions.queries.listing import Bearing, Listing, bearing_of
-from countermark.actions.queries.view import open_view
+from countermark.actions.queries.view import When, open_view
 from countermark.actions.subjects import resolve_subject
 from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code
@@ -38,7 +38,7 @@ def diff_listing(workspace: Workspace, asked: Asked, a: str, b: str) -> Listing:
     `asked` holds the policy, if any, whose rules of evidence count. Raises what the gate raises.
     """
     by, rules = rules_only(workspace, asked)
-    with open_view(workspace, asked.effective_time, by.trust) as view:
+    with open_view(workspace, When.of(asked), by.trust) as view:
         subjects = [resolve_subject(view.reader, text, _KINDS) for text in (a, b)]
         left, right = (Side.of(subject, view.evidence(subject)) for subject in subjects)
         known = [view.decide(subject, by.policy).requirements[0].code is not Code.SUBJECT_UNKNOWN for subject in subjects]

@@ -6,7 +6,7 @@ import typer
 
 from countermark.cli.options import DEFAULT_LEDGER, LedgerOption, OutputOption, TrustOption
 from countermark.cli.output import finish
-from countermark.cli.query import PolicyOption, TimeOption
+from countermark.cli.query import AtOption, PolicyOption, TimeOption
 from countermark.cli.report import Report
 
 
@@ -15,6 +15,7 @@ def diff(
     b: Annotated[str, typer.Argument(metavar="B", help="Another.")],
     policy: PolicyOption = None,
     effective_time: TimeOption = None,
+    at: AtOption = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
     output: OutputOption = [],
@@ -27,6 +28,7 @@ def diff(
         from countermark.cli.query import asked_by
         from countermark.cli.render_listing import listing_report
 
-        return listing_report("diff", diff_listing(Workspace.at(ledger, trust), asked_by(policy, effective_time), a, b))
+        asked = asked_by(policy, effective_time, at)
+        return listing_report("diff", diff_listing(Workspace.at(ledger, trust), asked, a, b))
 
     finish("diff", output, act)

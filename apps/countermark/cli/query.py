@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from countermark.actions.gate import Asked
     from countermark.actions.queries.impact import What
     from countermark.actions.queries.listing import Listing
+    from countermark.actions.queries.view import When
     from countermark.actions.workspace import Workspace
     from countermark.attestations.times import Instant
 
@@ -25,6 +26,7 @@ ProfileOption: TypeAlias = Annotated[Path | None, typer.Option("--profile", meta
 ProfileMapOption: TypeAlias = Annotated[
     Path | None, typer.Option("--profile-map", metavar="FILE", help="Where your own profile has its fields.")
 ]
+AtOption: TypeAlias = Annotated[str | None, typer.Option("--at", metavar="TIME", help="Ask of the ledger's head then.")]
 TimeOption: TypeAlias = Annotated[str | None, typer.Option("--effective-time", metavar="TIME", help="Judge for this time; default: now.")]
 
 
@@ -37,6 +39,7 @@ def capability(
     profile: ProfileOption = None,
     profile_map: ProfileMapOption = None,
     effective_time: TimeOption = None,
+    at: AtOption = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
     output: OutputOption = [],
@@ -46,7 +49,7 @@ def capability(
     def ask(workspace: "Workspace") -> "Listing":
         from countermark.actions.queries.capability import capability_listing
 
-        asked = asked_by(policy, effective_time, profile, profile_map)
+        asked = asked_by(policy, effective_time, at, profile, profile_map)
         return capability_listing(workspace, asked, capability, scope, status)
 
     _answer("query capability", ask, ledger, trust, output)
@@ -56,6 +59,7 @@ def capability(
 def receipts(
     digest: DigestArgument,
     effective_time: TimeOption = None,
+    at: AtOption = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
     output: OutputOption = [],
@@ -65,7 +69,7 @@ def receipts(
     def ask(workspace: "Workspace") -> "Listing":
         from countermark.actions.queries.receipts import receipts_listing
 
-        return receipts_listing(workspace, digest, _instant(effective_time, "--effective-time"))
+        return receipts_listing(workspace, digest, when(effective_time, at))
 
     _answer("query receipts", ask, ledger, trust, output)
 
@@ -74,6 +78,7 @@ def receipts(
 def history(
     digest: DigestArgument,
     effective_time: TimeOption = None,
+    at: AtOption = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
     output: OutputOption = [],
@@ -83,7 +88,7 @@ def history(
     def ask(workspace: "Workspace") -> "Listing":
         from countermark.actions.queries.history import history_listing
 
-        return history_listing(workspace, digest, _instant(effective_time, "--effective-time"))
+        return history_listing(workspace, digest, when(effective_time, at))
 
     _answer("query history", ask, ledger, trust, output)
 
@@ -99,6 +104,7 @@ def impact(
     profile: ProfileOption = None,
     profile_map: ProfileMapOption = None,
     effective_time: TimeOption = None,
+    at: AtOption = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
     output: OutputOption = [],
@@ -116,7 +122,7 @@ def impact(
             "payload": payload,
         }
         what, value = _one_of(given)
-        return impact_listing(workspace, asked_by(policy, effective_time, profile, profile_map), what, value)
+        return impact_listing(workspace, asked_by(policy, effective_time, at, profile, profile_map), what, value)
 
     _answer("query impact", ask, ledger, trust, output)
 
@@ -127,6 +133,7 @@ def decisions(
     since: Annotated[str | None, typer.Option(metavar="TIME", help="Admitted at this time or later.")] = None,
     subject: Annotated[str | None, typer.Option(metavar="DIGEST", help="About this image only.")] = None,
     effective_time: TimeOption = None,
+    at: AtOption = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
     output: OutputOption = [],
@@ -137,7 +144,7 @@ def decisions(
         from countermark.actions.queries.decisions import Wanted, decisions_listing
 
         wanted = Wanted(channel, _instant(since, "--since"), subject)
-        return decisions_listing(workspace, wanted, _instant(effective_time, "--effective-time"))
+        return decisions_listing(workspace, wanted, when(effective_time, at))
 
     _answer("query decisions", ask, ledger, trust, output)
 
@@ -146,6 +153,7 @@ def decisions(
 def signers(
     conflicts: Annotated[bool, typer.Option("--conflicts", help="Only who signed on both sides: their own build, say.")] = False,
     effective_time: TimeOption = None,
+    at: AtOption = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
     output: OutputOption = [],
@@ -156,7 +164,7 @@ def signers(
         from countermark.actions.queries.signers import conflicts_listing, signers_listing
 
         question = conflicts_listing if conflicts else signers_listing
-        return question(workspace, _instant(effective_time, "--effective-time"))
+        return question(workspace, when(effective_time, at))
 
     _answer("query signers", ask, ledger, trust, output)
 
@@ -168,6 +176,7 @@ def expiring(
     profile: ProfileOption = None,
     profile_map: ProfileMapOption = None,
     effective_time: TimeOption = None,
+    at: AtOption = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
     output: OutputOption = [],
@@ -177,7 +186,7 @@ def expiring(
     def ask(workspace: "Workspace") -> "Listing":
         from countermark.actions.queries.expiring import expiring_listing
 
-        return expiring_listing(workspace, asked_by(policy, effective_time, profile, profile_map), within)
+        return expiring_listing(workspace, asked_by(policy, effective_time, at, profile, profile_map), within)
 
     _answer("query expiring", ask, ledger, trust, output)
 
@@ -200,12 +209,21 @@ def _answer(command: str, ask: "Callable[[Workspace], Listing]", ledger: str, tr
     finish(command, output, act)
 
 
-def asked_by(policy: Path | None, effective_time: str | None, profile: Path | None = None, profile_map: Path | None = None) -> "Asked":
+def asked_by(
+    policy: Path | None, effective_time: str | None, at: str | None, profile: Path | None = None, profile_map: Path | None = None
+) -> "Asked":
     """What a question is judged by; it names no image, for the ledger does."""
     from countermark.actions.gate import Asked
 
-    instant = _instant(effective_time, "--effective-time")
-    return Asked((), policy, profile=profile, profile_map=profile_map, effective_time=instant)
+    asked = when(effective_time, at)
+    return Asked((), policy, profile=profile, profile_map=profile_map, effective_time=asked.effective_time, at=asked.at)
+
+
+def when(effective_time: str | None, at: str | None) -> "When":
+    """The times of `--effective-time` and `--at`."""
+    from countermark.actions.queries.view import When
+
+    return When(_instant(effective_time, "--effective-time"), _instant(at, "--at"))
 
 
 def _instant(text: str | None, option: str) -> "Instant | None":

@@ -63,7 +63,8 @@ class BadKey:
     def of(cls, view: View, key: Digest) -> Self:
         """Find what a key signed; the signatures are in the leaves, which are proven."""
         found = view.reader.find_signer(key.raw)
-        return cls(key, frozenset(index for index in found if key in view.signed(view.reader.entry(index)).keys))
+        entries, _ = view.entries(found)
+        return cls(key, frozenset(entry.index for entry in entries if key in view.signed(entry).keys))
 
     def __str__(self) -> str:
         return f"key {self.key}"

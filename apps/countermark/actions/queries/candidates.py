@@ -12,7 +12,7 @@ from countermark.attestations.statement import Statement
 
 _IMAGES: Final = (
     "SELECT DISTINCT kind, lower(hex(digest)) FROM subject "
-    "WHERE kind IN ('oci-index', 'oci-manifest', 'oci-config') AND role IN ('subject', 'alias', 'tuple') ORDER BY 1, 2"
+    "WHERE kind IN ('oci-index', 'oci-manifest', 'oci-config') AND role IN ('subject', 'alias', 'tuple') AND idx < ? ORDER BY 1, 2"
 )
 _PAYLOADS: Final = "SELECT entry.idx, payload.data FROM entry LEFT JOIN payload ON payload.sha256 = entry.payload_sha256 ORDER BY 1"
 _CONTAINING: Final = (
@@ -37,7 +37,7 @@ class Naming:
 
 def images(view: View) -> tuple[Digest, ...]:
     """Every image that the ledger knows by any of its digests; those that a notice is about, whatever the derived rows say."""
-    found = {_digest(kind, hexed) for kind, hexed in view.reader.rows(_IMAGES)}
+    found = {_digest(kind, hexed) for kind, hexed in view.reader.rows(_IMAGES, view.reader.head.size)}
     for entry in view.notices:
         found |= _images_of(statement_of(entry))
     return tuple(sorted(digest for digest in found if digest))
@@ -49,6 +49,8 @@ def naming(view: View, hexes: Collection[str]) -> Naming:
     entries: dict[str, list[int]] = {hexed: [] for hexed in hexes}
     withheld: list[int] = []
     for index, data in view.reader.stream(_PAYLOADS):
+        if index >= view.reader.head.size:
+            break
         if data is None:
             withheld.append(index)
             continue

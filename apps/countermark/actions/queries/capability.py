@@ -8,7 +8,7 @@ from countermark.actions.gate import Asked
 from countermark.actions.queries.candidates import images
 from countermark.actions.queries.judged_by import documents, told
 from countermark.actions.queries.listing import Bearing, Listing, bearing_of
-from countermark.actions.queries.view import View, open_view
+from countermark.actions.queries.view import View, When, open_view
 from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code, Status
 from countermark.attestations.digests import Digest
@@ -43,7 +43,7 @@ def capability_listing(workspace: Workspace, asked: Asked, capability: str, scop
     wanted = _status(status)
     require = f"{capability}@{scope}" if scope else capability
     by = documents(workspace, replace(asked, requires=(require,)))
-    with open_view(workspace, asked.effective_time, by.trust) as view:
+    with open_view(workspace, When.of(asked), by.trust) as view:
         rows = [_status_of(view, image, by.policy) for image in images(view)]
         shown = [row for row in rows if wanted in (None, row.status)]
         hidden = [row for row in rows if row not in shown]

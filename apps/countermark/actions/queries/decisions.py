@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from countermark.actions.queries.listing import Bearing, Listing, joined
 from countermark.actions.queries.named import Named
 from countermark.actions.queries.recorded import PastDecision, decisions, stored_document
-from countermark.actions.queries.view import View, open_view
+from countermark.actions.queries.view import TODAY, View, When, open_view
 from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest
@@ -66,9 +66,9 @@ class Wanted:
         return joined(["every decision", *(f"{word} {value}" for word, value in parts if value)], " ")
 
 
-def decisions_listing(workspace: Workspace, wanted: Wanted, effective_time: Instant | None = None) -> Listing:
+def decisions_listing(workspace: Workspace, wanted: Wanted, when: When = TODAY) -> Listing:
     """The recorded decisions; a decision whose channel nobody can tell is named apart when one channel is asked for."""
-    with open_view(workspace, effective_time) as view:
+    with open_view(workspace, when) as view:
         subject = Named.resolve(view.reader, wanted.subject) if wanted.subject else None
         found, unreadable = decisions(view)
         asked = [item for item in found if _is_about(item, subject) and (wanted.since is None or item.record.admitted >= wanted.since)]

@@ -9,7 +9,7 @@ from countermark.actions.gate import Asked
 from countermark.actions.queries.candidates import images
 from countermark.actions.queries.judged_by import documents, told
 from countermark.actions.queries.listing import Bearing, Listing, bearing_of
-from countermark.actions.queries.view import View, open_view
+from countermark.actions.queries.view import View, When, open_view
 from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest
@@ -61,7 +61,7 @@ def expiring_listing(workspace: Workspace, asked: Asked, within: str) -> Listing
     """What stops holding within a time from the effective one, soonest first, and what has stopped by age already."""
     until_ns = duration_ns(within)
     by = documents(workspace, asked)
-    with open_view(workspace, asked.effective_time, by.trust) as view:
+    with open_view(workspace, When.of(asked), by.trust) as view:
         last = Instant(view.effective_time.ns + until_ns)
         decided = [view.decide(image, by.policy) for image in images(view)]
         rows = [row for decision in decided for row in _rows(view, decision, last)]

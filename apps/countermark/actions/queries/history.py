@@ -7,7 +7,7 @@ from typing import Final
 from countermark.actions.queries.candidates import naming
 from countermark.actions.queries.listing import Bearing, Listing, joined
 from countermark.actions.queries.named import Named
-from countermark.actions.queries.view import View, kind_of, open_view, statement_of
+from countermark.actions.queries.view import TODAY, View, When, kind_of, open_view, statement_of
 from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code, Outcome
 from countermark.attestations.digests import Digest, DigestKind
@@ -57,9 +57,9 @@ class HistoryRow:
         }
 
 
-def history_listing(workspace: Workspace, text: str, effective_time: Instant | None = None) -> Listing:
+def history_listing(workspace: Workspace, text: str, when: When = TODAY) -> Listing:
     """Every entry that names a digest of any kind: as subject, inside the predicate, as its payload, its key or its signer's key."""
-    with open_view(workspace, effective_time) as view:
+    with open_view(workspace, when) as view:
         named = Named.resolve(view.reader, text)
         found = naming(view, [named.hex])
         indices = found.indices | _by_rows(view, named) | {entry.index for entry in view.notices}

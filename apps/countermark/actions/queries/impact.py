@@ -10,7 +10,7 @@ from countermark.actions.queries.listing import Bearing, Listing, joined
 from countermark.actions.queries.named import Named
 from countermark.actions.queries.reach import Reach
 from countermark.actions.queries.recorded import PastDecision, decisions, stored_policy
-from countermark.actions.queries.view import View, open_view, short_type
+from countermark.actions.queries.view import View, When, open_view, short_type
 from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
@@ -86,7 +86,7 @@ def impact_listing(workspace: Workspace, asked: Asked, what: What, value: str) -
     `UsageError` for a value that names nothing.
     """
     by = documents(workspace, asked) if asked.policy else None
-    with open_view(workspace, asked.effective_time, by.trust if by else None) as view:
+    with open_view(workspace, When.of(asked), by.trust if by else None) as view:
         bad = _bad(view, what, value)
         reach = Reach(view, bad)
         touched = [_touched(reach, index) for index in sorted(reach.touched)]

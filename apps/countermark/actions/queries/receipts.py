@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from countermark.actions.queries.listing import Bearing, Listing, joined
-from countermark.actions.queries.view import View, open_view, shipped_catalogue
+from countermark.actions.queries.view import TODAY, View, When, catalogue_of_this_version, open_view
 from countermark.actions.subjects import resolve_subject
 from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code, Outcome
@@ -86,10 +86,10 @@ class RejectionRow:
         }
 
 
-def receipts_listing(workspace: Workspace, text: str, effective_time: Instant | None = None) -> Listing:
+def receipts_listing(workspace: Workspace, text: str, when: When = TODAY) -> Listing:
     """Every receipt and rejection of an image, by any of its names, and the capabilities of the catalogue without either."""
-    catalogue = shipped_catalogue()
-    with open_view(workspace, effective_time) as view:
+    catalogue = catalogue_of_this_version()
+    with open_view(workspace, when) as view:
         subject = resolve_subject(view.reader, text, _KINDS)
         evidence = view.evidence(subject)
         names = Names.of(subject, evidence)
@@ -176,7 +176,8 @@ def _rejection(entry: Entry, names: Names, evidence: Evidence) -> RejectionRow:
 
 
 def _missing(view: View, subject: Digest, receipts: list[ReceiptRow], catalogue: Catalogue) -> Iterator[str]:
-    if not view.reader.find_subject(subject.kind, subject.hex, ("subject", "alias", "tuple")) and not receipts:
+    known = view.reader.find_subject(subject.kind, subject.hex, ("subject", "alias", "tuple"))
+    if not receipts and all(index >= view.reader.head.size for index in known):
         yield f"{subject}: no record names it [{Code.SUBJECT_UNKNOWN}]"
     told = {row.capability for row in receipts}
     silent = [name for name in catalogue.capabilities if name not in told]

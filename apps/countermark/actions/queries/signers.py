@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from countermark.actions.queries.listing import Bearing, Listing
-from countermark.actions.queries.view import View, kind_of, open_view
+from countermark.actions.queries.view import TODAY, View, When, kind_of, open_view
 from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest
 from countermark.attestations.predicate_types import PredicateName
-from countermark.attestations.times import Instant
 from countermark.contracts.aliases import Names
 from countermark.contracts.evidence import Entry, Evidence
 from countermark.ledger.audit_report import name_entries
@@ -64,9 +63,9 @@ class ConflictRow:
         }
 
 
-def signers_listing(workspace: Workspace, effective_time: Instant | None = None) -> Listing:
+def signers_listing(workspace: Workspace, when: When = TODAY) -> Listing:
     """Who signed what, over every entry of the ledger, and the principals who signed nothing."""
-    with open_view(workspace, effective_time) as view:
+    with open_view(workspace, when) as view:
         grouped: dict[tuple[str, str, Code], list[int]] = defaultdict(list)
         unreadable: list[str] = []
         for index in range(view.reader.head.size):
@@ -82,9 +81,9 @@ def signers_listing(workspace: Workspace, effective_time: Instant | None = None)
         return Listing("who signed what", view.head, view.effective_time, rows, (*silent, *unreadable), _notes(view))
 
 
-def conflicts_listing(workspace: Workspace, effective_time: Instant | None = None) -> Listing:
+def conflicts_listing(workspace: Workspace, when: When = TODAY) -> Listing:
     """Principals who qualified their own build, acted in two roles that the trust policy separates, or took back their own word."""
-    with open_view(workspace, effective_time) as view:
+    with open_view(workspace, when) as view:
         records, unreadable = view.records(range(view.reader.head.size))
         evidence = Evidence.of(records, view.trust)
         rows = [*_both_sides(evidence), *_own_word(evidence)]

@@ -8,10 +8,11 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import resources
+from typing import Final, Self
 
 from countermark.actions.clock import now
 from countermark.actions.evidence import Gatherer
+from countermark.actions.gate import Asked, rewind_to, shipped_catalogue
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
@@ -69,7 +70,7 @@ class View:
         """These entries in the order of the log, proven, and what is said of those whose payload is not here."""
         found: list[Entry] = []
         unreadable: list[str] = []
-        for index in sorted(set(indices)):
+        for index in self._admitted(indices):
             try:
                 found.append(self.reader.entry(index))
             except CannotTellError as error:
@@ -83,12 +84,16 @@ class View:
         """
         found: list[Record] = []
         unreadable: list[str] = []
-        for index in sorted(set(indices)):
+        for index in self._admitted(indices):
             try:
                 found += self._gatherer.records([index])
             except (InputError, CannotTellError) as error:
                 unreadable.append(_unreadable(index, error))
         return tuple(found), tuple(unreadable)
+
+    def _admitted(self, indices: Iterable[int]) -> list[int]:
+        """The indices in order, without those beyond the head of a past time."""
+        return sorted(index for index in set(indices) if index < self.reader.head.size)
 
     def evidence(self, subject: Digest, platform: str | None = None) -> Evidence:
         """What the gate would judge a subject by."""
@@ -123,21 +128,39 @@ class View:
         return Record(self.reader.head.size + number, digest, statement, (anybody,), (), self.effective_time)
 
 
-@contextmanager
-def open_view(workspace: Workspace, effective_time: Instant | None = None, trust: TrustPolicy | None = None) -> Iterator[View]:
-    """A view for `effective_time`, now by default, judged by `trust`, the ledger's own by default.
+@dataclass(frozen=True, slots=True)
+class When:
+    """The time that a question is judged for, and the past time whose head it is asked of: by default now, and today's head."""
 
-    Raises `CannotTellError` without a trust policy or ledger, `RefusedError` for another log than it believes, `TamperError`.
+    effective_time: Instant | None = None
+    at: Instant | None = None
+
+    @classmethod
+    def of(cls, asked: Asked) -> Self:
+        """As the gate would take it."""
+        return cls(asked.effective_time, asked.at)
+
+
+TODAY: Final = When()
+
+
+@contextmanager
+def open_view(workspace: Workspace, when: When, trust: TrustPolicy | None = None) -> Iterator[View]:
+    """A view of the ledger, judged by `trust`, the ledger's own by default.
+
+    Raises `CannotTellError` without a trust policy or ledger, `RefusedError` for another log than it believes, `NothingError` for a
+    time before the ledger began, `TamperError`.
     """
     judged_by = trust or workspace.trust()
     with open_reader(workspace, judged_by) as reader:
-        yield View(reader, judged_by, (effective_time or now()).whole_seconds())
+        if when.at:
+            rewind_to(reader, when.at)
+        yield View(reader, judged_by, (when.at or when.effective_time or now()).whole_seconds())
 
 
-def shipped_catalogue() -> Catalogue:
-    """The capability catalogue of this version."""
-    data = (resources.files("countermark.contracts") / "catalogue.yaml").read_bytes()
-    return Catalogue.of(load_document(data, "catalogue.yaml", "CapabilityCatalog"))
+def catalogue_of_this_version() -> Catalogue:
+    """The capability catalogue that comes with the program."""
+    return Catalogue.of(load_document(shipped_catalogue(), "catalogue.yaml", "CapabilityCatalog"))
 
 
 def statement_of(entry: Entry) -> Statement | None:
