@@ -45,6 +45,26 @@ class Signed:
         return ", ".join(self.principals) or ", ".join(f"{key.kind}:{key.hex[:12]}…" for key in self.keys) or "nobody"
 
 
+class _JudgedOnce(Gatherer):
+    """Judges each entry once, however many images it is asked about: an audit asks about all of them, and each time about every notice."""
+
+    def __init__(self, reader: LedgerReader, trust: TrustPolicy) -> None:
+        super().__init__(reader, trust)
+        self._judged: dict[int, Record] = {}
+
+    def judge(self, entry: Entry) -> Record | None:
+        """A proven entry as evidence; none when it is no statement, or one that cannot be read."""
+        try:
+            return self._record(entry) if entry.leaf.kind is EntryKind.ATTESTATION else None
+        except InputError:
+            return None
+
+    def _record(self, entry: Entry) -> Record:
+        if entry.index not in self._judged:
+            self._judged[entry.index] = super()._record(entry)
+        return self._judged[entry.index]
+
+
 class View:
     """A ledger at one head, judged by one trust policy for one time."""
 
@@ -52,7 +72,7 @@ class View:
         self.reader = reader
         self.trust = trust
         self.effective_time = effective_time
-        self._gatherer = Gatherer(reader, trust)
+        self._gatherer = _JudgedOnce(reader, trust)
         self._verifier = Verifier(PolicyTrust(trust))
 
     @cached_property
@@ -103,9 +123,9 @@ class View:
     def signed(self, entry: Entry) -> Signed:
         """Who signed an entry of whatever kind, judged for when it was admitted; a statement also by whether they may make it."""
         keys = tuple(Digest(DigestKind.SPKI, item.key_sha256.hex()) for item in entry.leaf.signatures)
-        records, _ = self.records([entry.index])
-        if records:
-            return Signed(records[0].signers, keys, records[0].code)
+        record = self._gatherer.judge(entry)
+        if record:
+            return Signed(record.signers, keys, record.code)
         signatures = tuple(Signature(item.signature, item.key_sha256.hex()) for item in entry.leaf.signatures)
         envelope = Envelope(entry.payload, entry.leaf.payload_type, signatures, f"entry {entry.index}")
         results = self._verifier.judge_signatures(envelope, Instant.from_ms(entry.leaf.admitted_ms))
