@@ -4,10 +4,9 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 
 from countermark.actions.appending import sign, submission
-from countermark.actions.clock import now
+from countermark.actions.clock import made_now, now
 from countermark.actions.workspace import Workspace, open_reader, open_writer
 from countermark.attestations.codes import Code
 from countermark.attestations.envelope import Envelope
@@ -33,11 +32,6 @@ class RecordedDecision:
     summary: Envelope
     origin: str
     size: int
-
-
-def made_now() -> dict[str, JsonValue]:
-    """What is outside the promise of a decision: which tool made it, and when."""
-    return {"tool": "countermark", "tool_version": version("countermark"), "at": str(now().whole_seconds())}
 
 
 def record_decisions(

@@ -6,10 +6,12 @@ from typing import Annotated
 import typer
 
 from countermark.attestations.errors import CountermarkError
+from countermark.attestations.release import __version__
 from countermark.cli import (
     attest,
     db,
     demo,
+    diff,
     evidence,
     gate,
     importing,
@@ -18,6 +20,7 @@ from countermark.cli import (
     ledger,
     legacy,
     negative,
+    query,
     record,
     schema,
     search,
@@ -56,6 +59,8 @@ app.add_typer(verify.app, name="verify")
 app.command("gate")(gate.gate)
 app.command("explain")(gate.explain_image)
 app.command("search")(search.search)
+app.add_typer(query.app, name="query")
+app.command("diff")(diff.diff)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(db.app, name="db")
 app.command("schema")(schema.schema)
@@ -64,9 +69,7 @@ app.command("demo")(demo.demo)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"countermark {version('countermark')}")
+        typer.echo(f"countermark {__version__}")
         raise typer.Exit
 
 

@@ -40,14 +40,16 @@ def gate(
     """Decide whether an image may be released or served. Reaches no network."""
 
     def act() -> Report:
-        from countermark.actions.decisions import record_decisions
         from countermark.actions.gate import gate as decide_all
         from countermark.actions.workspace import Workspace
 
         workspace = Workspace.at(ledger, trust)
         decided = decide_all(workspace, _asked(subjects, policy, require, profile, profile_map, mode, effective_time))
-        recorded = record_decisions(workspace, decided.decisions, decided.documents.files, key) if record else []
-        return decision_report(decided, recorded)
+        if not record:
+            return decision_report(decided, [])
+        from countermark.actions.decisions import record_decisions
+
+        return decision_report(decided, record_decisions(workspace, decided.decisions, decided.documents.files, key))
 
     finish("gate", output, act, forms=("vsa",) if record else ())
 
@@ -105,7 +107,7 @@ def _asked(
 
 def decision_report(decided: "Decided", recorded: "list[RecordedDecision]") -> Report:
     """The decisions, and where they stand in the ledger if they were recorded."""
-    from countermark.actions.decisions import made_now
+    from countermark.actions.clock import made_now
     from countermark.attestations.codes import ExitCode
     from countermark.contracts.explain_text import explain
 

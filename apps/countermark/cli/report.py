@@ -7,6 +7,7 @@ from typing import Any
 from countermark.attestations.codes import Code, ExitCode, Outcome, Severity
 from countermark.attestations.errors import CountermarkError, InvalidDocumentError
 from countermark.attestations.findings import Finding
+from countermark.attestations.release import __version__
 
 SCHEMA = "https://countermark.dev/schema/report/v1"
 
@@ -50,8 +51,6 @@ class Report:
 
     def to_json(self, command: str) -> dict[str, Any]:
         """The report object; its shape is versioned by its schema."""
-        from importlib.metadata import version
-
         return {
             "schema": SCHEMA,
             "command": command,
@@ -63,7 +62,7 @@ class Report:
             "not_evaluated": list(self.not_evaluated),
             "ledger": self.ledger,
             "effective_time": self.effective_time,
-            "tool": {"name": "countermark", "version": version("countermark")},
+            "tool": {"name": "countermark", "version": __version__},
             **self.extra,
         }
 
