@@ -30,7 +30,6 @@ class RanksEqual(RecordChecker):
     rule = "Every rank reports its image, and all of them the same one."
     ids = ("ID-03",)
     parameters = record_fields(
-        "images",
         "world",
         images=pointers("the image of each rank"),
         world=operand("the number of ranks"),
@@ -46,7 +45,7 @@ class RanksEqual(RecordChecker):
 
     def applies(self, block: Block) -> bool:
         """One rank alone has nobody to differ from."""
-        return integer(block.operand("world")) > 1
+        return integer(block.operand("world")) > 1 and not {"images", "wheels", "excepted"}.isdisjoint(block.given)
 
     def judge(self, block: Block) -> Iterator[Finding]:
         """One finding for each rank that differs, one for ranks that do not report, and one for each text that excepts a rank."""

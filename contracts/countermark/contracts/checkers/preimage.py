@@ -41,12 +41,13 @@ class Preimage(RecordChecker):
         of=pointer("the value that it is of"),
         form=choice("the bytes of the value: UTF-8 text, text and CR LF, or JSON in one of two canonical forms; text by default", *_FORMS),
         raw=text("the text itself, where the record does not keep it"),
+        content=text("the path of the file that it is of"),
         declared=pointer("where the record itself says what the hash is of"),
     )
 
     def applies(self, block: Block) -> bool:
         """A hash without anything said about it cannot be held to it."""
-        return not {"of", "raw", "declared"}.isdisjoint(block.given)
+        return not {"of", "raw", "content", "declared"}.isdisjoint(block.given)
 
     def judge(self, block: Block) -> Iterator[Finding]:
         """One finding for a hash of something else, and one for a hash of nobody knows what."""
@@ -57,16 +58,25 @@ class Preimage(RecordChecker):
                 observed = shown(declared.value) if declared else "nothing"
                 fix = "say what the hash is of"
                 yield self.violation(block.place("declared"), required=f"one of {', '.join(_KINDS)}", observed=observed, fix=fix)
+        found = self._preimage(block)
+        if found:
+            what, data = found
+            made = hashlib.sha256(data).hexdigest()
+            if str(digest.value).removeprefix("sha256:") != made:
+                fix = "record the hash of what is recorded, or declare its form"
+                yield self.violation(digest.at, required=f"{made}, the SHA-256 of {what}", observed=shown(digest.value), fix=fix)
+
+    @staticmethod
+    def _preimage(block: Block) -> tuple[str, bytes] | None:
+        """What the hash is of, in words and in bytes; none when it is not here to be hashed."""
+        if "content" in block.given:
+            path = str(block.given["content"])
+            return path, block.case.tree.read(path)
         if "of" not in block.given and "raw" not in block.given:
-            return
+            return None
         form = str(block.given.get("form", "text"))
         value = block.given["raw"] if "raw" in block.given else block.one("of").value
         try:
-            made = hashlib.sha256(_FORMS[form](value)).hexdigest()
+            return f"{shown(value)!r} as {form}", _FORMS[form](value)
         except rfc8785.CanonicalizationError as error:
             raise InputError(Code.BAD_NUMBER, str(error), at=block.place("of"), fix="declare another form") from None
-        if str(digest.value).removeprefix("sha256:") != made:
-            required = f"{made}, the SHA-256 of {shown(value)!r} as {form}"
-            yield self.violation(
-                digest.at, required=required, observed=shown(digest.value), fix="record the hash of what is recorded, or declare its form"
-            )

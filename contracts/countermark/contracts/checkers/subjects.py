@@ -212,7 +212,7 @@ class ScopeCovered(RecordChecker):
 
     name = "claim.scope-covered"
     rule = "One piece of evidence covers every dimension that a claim names, each with exactly the claimed values."
-    ids = ("QA-11", "BM-30")
+    ids = ("QA-11",)
     parameters = record_fields(
         "dimensions",
         "evidence",
