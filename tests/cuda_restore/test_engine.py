@@ -406,7 +406,17 @@ class FailingDevice(CpuDevice):
 
 FAILURES = [
     *(("new_stream", 1), ("record", 1), ("record", 2), ("record", 5), ("order", 1), ("order", 2), ("allocate", 1), ("fill", 1)),
-    *(("wait", 1), ("wait", 3), ("synchronize", 1), ("synchronize", 2), ("scatter", 1), ("scatter", 4), ("read", 1)),
+    *(
+        ("wait", 1),
+        ("wait", 3),
+        ("wait", 5),
+        ("wait", 7),
+        ("synchronize", 1),
+        ("synchronize", 2),
+        ("scatter", 1),
+        ("scatter", 4),
+        ("read", 1),
+    ),
 ]
 
 
