@@ -62,4 +62,4 @@ def test_a_folder_that_is_not_empty_is_left_alone(program: Program) -> None:
 
 def test_json_is_clean(program: Program) -> None:
     done = program("demo", "fresh", "-o", "json")
-    assert (done.code, done.json["verdict"], done.json["surprises"]) == (0, "OK", [])
+    assert (done.code, done.json["verdict"], done.json["details"]["surprises"]) == (0, "OK", [])

@@ -12,6 +12,7 @@ from countermark.attestations.predicate_types import PREDICATE_BASE
 from countermark.attestations.statement import Statement
 from countermark.attestations.verifier import PolicyTrust, VerifiedStatement, Verifier
 from countermark.ledger.leaf import EntryKind, LeafSignature
+from countermark.ledger.read import Head
 from countermark.ledger.submission import Receipt, Submission, UnverifiedSignature
 from countermark.recorders.recording import Recording
 
@@ -22,8 +23,7 @@ class Recorded:
 
     statement: Statement
     receipt: Receipt
-    origin: str
-    size: int
+    head: Head
     notes: tuple[str, ...] = ()
 
 
@@ -41,16 +41,16 @@ def record(workspace: Workspace, recording: Recording, role: str, key: str | Non
     statement = Statement(recording.subjects, predicate_type, recording.predicate)
     verifier = Verifier(PolicyTrust(workspace.trust()))
     verified = verifier.verify(sign(statement, workspace.signer(role, key)), at=now())
-    receipt, origin, size = append(workspace, [submission(verified)])
-    return Recorded(statement, receipt[0], origin, size, recording.notes)
+    receipt, head = append(workspace, [submission(verified)])
+    return Recorded(statement, receipt[0], head, recording.notes)
 
 
-def append(workspace: Workspace, submissions: Sequence[Submission]) -> tuple[list[Receipt], str, int]:
-    """Append in one transaction; the receipts, and the ledger's origin and size as they are read back after it."""
+def append(workspace: Workspace, submissions: Sequence[Submission]) -> tuple[list[Receipt], Head]:
+    """Append in one transaction; the receipts, and the head as it is read back after it."""
     with open_writer(workspace) as writer:
         receipts = writer.append(submissions)
     with open_reader(workspace) as reader:
-        return receipts, reader.head.origin, reader.head.size
+        return receipts, reader.head
 
 
 def submission(verified: VerifiedStatement, bundle: bytes | None = None) -> Submission:

@@ -20,6 +20,7 @@ from countermark.attestations.verifier import PolicyTrust, Verifier
 from countermark.contracts.decision import Decision
 from countermark.contracts.summary import verification_summary
 from countermark.ledger.leaf import EntryKind
+from countermark.ledger.read import Head
 from countermark.ledger.submission import DOCUMENT_TYPE, Receipt, Submission
 
 
@@ -30,8 +31,7 @@ class RecordedDecision:
     decision: Decision
     receipts: tuple[Receipt, ...]
     summary: Envelope
-    origin: str
-    size: int
+    head: Head
 
 
 def record_decisions(
@@ -56,7 +56,7 @@ def record_decisions(
         head = reader.head
     pairs = zip(decisions, range(0, len(made), 2), strict=True)
     summaries = [_for_slsa_verifier(envelope, signer) for envelope in made[1::2]]
-    return [RecordedDecision(decision, tuple(receipts[n : n + 2]), summaries[n // 2], head.origin, head.size) for decision, n in pairs]
+    return [RecordedDecision(decision, tuple(receipts[n : n + 2]), summaries[n // 2], head) for decision, n in pairs]
 
 
 def _for_slsa_verifier(envelope: Envelope, signer: Signer) -> Envelope:

@@ -30,7 +30,7 @@ from countermark.contracts.adapters.registry import adapter_named
 from countermark.contracts.catalogue import Catalogue
 from countermark.contracts.evidence import Record
 from countermark.ledger.leaf import EntryKind
-from countermark.ledger.read import LedgerReader
+from countermark.ledger.read import Head, LedgerReader
 from countermark.ledger.submission import Receipt, Submission
 from countermark.recorders.evidence_files import EvidenceFiles, check_evidence, gather_evidence, image_recordings, record_evidence
 from countermark.recorders.recording import Recording
@@ -52,8 +52,7 @@ class EvidenceRecorded:
 
     readings: tuple[EvidenceReading, ...]
     appended: tuple[Appended, ...]
-    origin: str
-    size: int
+    head: Head
 
 
 def read_evidence(paths: Sequence[Path], adapter: str | None, binds: Sequence[str]) -> tuple[EvidenceReading, ...]:
@@ -72,8 +71,8 @@ def record(workspace: Workspace, paths: Sequence[Path], adapter: str | None, bin
     files = {file.digest: file for reading, _ in found for file in (reading.root, *reading.referenced)}
     kept = [Submission.sign(EntryKind.ATTESTATION, FILE_TYPE, file.data, signer) for file in files.values()]
     recordings = [recording for reading, own in found for recording in (own, *image_recordings(reading))]
-    appended, origin, size = _append(workspace, kept, recordings, signer, verifier, instant)
-    return EvidenceRecorded(tuple(reading for reading, _ in found), appended, origin, size)
+    appended, head = _append(workspace, kept, recordings, signer, verifier, instant)
+    return EvidenceRecorded(tuple(reading for reading, _ in found), appended, head)
 
 
 def endorse(
@@ -97,8 +96,8 @@ def endorse(
         raise NothingError(Code.NOTHING_EVALUATED, message, fix="see `countermark verify evidence` for what was refused and why")
     recordings = [Recording(draft.name, (Subject.of(draft.image),), dict(draft.predicate)) for draft in drafts]
     signer = workspace.signer("qualifier", key)
-    appended, origin, size = _append(workspace, [], recordings, signer, Verifier(PolicyTrust(trust)), now())
-    return EvidenceRecorded((), appended, origin, size)
+    appended, head = _append(workspace, [], recordings, signer, Verifier(PolicyTrust(trust)), now())
+    return EvidenceRecorded((), appended, head)
 
 
 def load_catalogue() -> Catalogue:
@@ -122,14 +121,14 @@ def _append(
     signer: Signer,
     verifier: Verifier,
     instant: Instant,
-) -> tuple[tuple[Appended, ...], str, int]:
+) -> tuple[tuple[Appended, ...], Head]:
     """Sign, verify and append all of it in one transaction."""
     statements = [Statement(item.subjects, _uri(item.predicate_name), item.predicate) for item in recordings]
     signed = [submission(verifier.verify(sign(statement, signer), at=instant)) for statement in statements]
     with open_writer(workspace) as writer:
         receipts = writer.append([*kept, *signed])[len(kept) :]
     with open_reader(workspace) as reader:
-        return tuple(map(Appended, statements, receipts)), reader.head.origin, reader.head.size
+        return tuple(map(Appended, statements, receipts)), reader.head
 
 
 def _uri(name: str) -> str:

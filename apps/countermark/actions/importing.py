@@ -16,6 +16,7 @@ from countermark.attestations.errors import InputError
 from countermark.attestations.statement import Statement
 from countermark.attestations.trust import TrustPolicy
 from countermark.attestations.verifier import PolicyTrust, Verifier
+from countermark.ledger.read import Head
 from countermark.ledger.submission import Receipt, Submission
 
 if TYPE_CHECKING:
@@ -30,8 +31,7 @@ Told = Callable[[int], None]
 class ImportResult:
     """What an import did: receipts in the order of the input, and every text that was refused."""
 
-    origin: str = ""
-    size: int = 0
+    head: Head | None = None
     receipts: list[Receipt] = field(default_factory=list)
     refused: list[Checked] = field(default_factory=list)
 
@@ -46,7 +46,7 @@ def import_files(workspace: Workspace, paths: Sequence[str], told: Told) -> Impo
             _quarantine(writer, [item for item in batch if isinstance(item, Checked)], result)
             told(len(result.receipts) + len(result.refused))
     with open_reader(workspace) as ledger:
-        result.origin, result.size = ledger.head.origin, ledger.head.size
+        result.head = ledger.head
     return result
 
 
@@ -60,7 +60,7 @@ def import_legacy(workspace: Workspace, paths: Sequence[str]) -> ImportResult:
     with open_writer(workspace) as writer:
         result.receipts = writer.append(legacy_submissions(None, files, trust, now())) if files else []
     with open_reader(workspace) as ledger:
-        result.origin, result.size = ledger.head.origin, ledger.head.size
+        result.head = ledger.head
     return result
 
 

@@ -9,13 +9,14 @@ from string import Template
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from countermark.actions.workspace import LOG_KEY, Workspace, write_new
+from countermark.actions.workspace import LOG_KEY, Workspace, open_reader, write_new
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.errors import InputError, Location
 from countermark.attestations.keys import PublicKey, Signer, generate_pem, load_private
 from countermark.ledger.genesis import default_origin
 from countermark.ledger.note import CheckpointSigner
+from countermark.ledger.read import Head
 
 LEDGER = "countermark.db"
 OPERATOR_KEYS = ("builder", "qualifier", "gate")
@@ -26,7 +27,7 @@ class Initialised:
     """What `init` made."""
 
     workspace: Workspace
-    origin: str
+    head: Head
     files: tuple[Path, ...]
 
 
@@ -54,7 +55,9 @@ def initialise(folder: Path, *, origin: str | None = None, password: bytes | Non
         create(folder / LEDGER)
         undo.files += [folder / f"{LEDGER}{end}" for end in ("", "-wal", "-shm", ".lock")]
         begin_log(folder / LEDGER, log_signer, operator, str(Digest.of(DigestKind.FILE, documents["trust.yaml"])))
-    return Initialised(Workspace.at(str(folder / LEDGER)), log_signer.vkey.name, (folder / LEDGER, *(folder / name for name in files)))
+    workspace = Workspace.at(str(folder / LEDGER))
+    with open_reader(workspace) as reader:
+        return Initialised(workspace, reader.head, (folder / LEDGER, *(folder / name for name in files)))
 
 
 def _ed25519(pem: bytes, password: bytes | None) -> Ed25519PrivateKey:

@@ -60,7 +60,7 @@ def import_key(workspace: Workspace, path: Path, role: str, name: str | None) ->
     principal = owned[0].name if owned else _free_name(trust, name or path.stem)
     text = _with_principal(workspace.trust_file, trust, principal, role, key, new=owned is None)
     event = KeyEvent("add", principal, role, key.spki)
-    receipts, _, _ = append(workspace, [event.sign(workspace.signer("builder", None))])
+    receipts, _ = append(workspace, [event.sign(workspace.signer("builder", None))])
     if owned is None:
         _keep_key(workspace, principal, key)
     replace_file(workspace.trust_file, text)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.statement import Statement
 from countermark.ledger.leaf import EntryKind
-from countermark.ledger.read import LedgerReader
+from countermark.ledger.read import Head, LedgerReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,7 @@ class Hit:
 class Found:
     """All hits, and the head that they were found at."""
 
-    origin: str
-    size: int
+    head: Head
     hits: tuple[Hit, ...]
 
 
@@ -38,7 +37,7 @@ def search_ledger(workspace: Workspace, prefix: str) -> Found:
     with open_reader(workspace) as reader:
         hits = (_hit(reader, hit.kind, hit.hex, hit.index, hit.role) for hit in reader.search_prefix(hexed))
         wanted = tuple(hit for hit in hits if not kind or hit.digest.rpartition(":")[0] in (kind, f"{kind}:sha256") or kind == "sha256")
-        return Found(reader.head.origin, reader.head.size, wanted)
+        return Found(reader.head, wanted)
 
 
 def _hit(reader: LedgerReader, kind: str, hexed: str, index: int, role: str) -> Hit:

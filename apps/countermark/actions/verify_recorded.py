@@ -12,6 +12,7 @@ from countermark.attestations.errors import InputError, Location, NothingError
 from countermark.attestations.located import JsonValue
 from countermark.attestations.predicate_types import PredicateName
 from countermark.contracts.evidence import Record
+from countermark.ledger.read import Head
 from countermark.recorders.git import GitRepository
 from countermark.recorders.recording import Checked, Progress, silent
 
@@ -31,8 +32,7 @@ class Comparison:
     """All recorded statements about one artifact, compared; and the head that they were found at."""
 
     subject: Digest
-    origin: str
-    size: int
+    head: Head
     compared: tuple[Compared, ...]
 
 
@@ -77,7 +77,7 @@ def _compare(workspace: Workspace, subject: Digest, name: PredicateName, check: 
         if not wanted:
             message = f"the ledger holds no {name} statement about {subject} by a signer who may make it"
             raise NothingError(Code.NOTHING_EVALUATED, message, fix=f"record it: countermark record {name}")
-        return Comparison(subject, reader.head.origin, reader.head.size, _checked(wanted, check))
+        return Comparison(subject, reader.head, _checked(wanted, check))
 
 
 def _checked(records: Sequence[Record], check: Check) -> tuple[Compared, ...]:

@@ -101,7 +101,7 @@ def recorded_report(done: "EvidenceRecorded") -> Report:
         evaluated=len(done.appended),
         of=len(done.appended),
         findings=_findings(done.readings),
-        ledger={"origin": done.origin, "size": done.size},
+        ledger=done.head.to_json(),
         text="\n".join(lines),
         extra={"recorded": recorded, "statements": [item.statement.predicate for item in done.appended]},
     )

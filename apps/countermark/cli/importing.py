@@ -50,7 +50,7 @@ def import_report(result: "ImportResult") -> Report:
         evaluated=len(result.receipts) + sum(1 for item in result.refused if item.exit is ExitCode.NO),
         of=total,
         findings=findings,
-        ledger={"origin": result.origin, "size": result.size},
+        ledger=result.head.to_json() if result.head else None,
         text="\n".join(lines),
         extra={"recorded": recorded},
     )

@@ -25,7 +25,7 @@ def init(
         made = initialise(folder, origin=origin, password=new_password() if encrypt else None)
         ledger = made.workspace.ledger
         lines = [
-            f"made {ledger}, the log {made.origin}",
+            f"made {ledger}, the log {made.head.origin}",
             f"  keys in {ledger.parent / 'keys'}: keep the .pem files to yourself",
             f"  trust in {made.workspace.trust_file}: one operator for all roles, until you name others",
             "next",
@@ -34,6 +34,6 @@ def init(
             f"  countermark verify ledger --ledger {ledger}",
         ]
         files = [str(path) for path in made.files]
-        return Report(evaluated=1, of=1, ledger={"origin": made.origin, "size": 1}, text="\n".join(lines), extra={"files": files})
+        return Report(evaluated=1, of=1, ledger=made.head.to_json(), text="\n".join(lines), extra={"files": files})
 
     finish("init", output, act)

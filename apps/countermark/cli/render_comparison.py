@@ -18,7 +18,7 @@ def comparison_report(done: Comparison) -> Report:
         evaluated=sum(1 for item in done.compared if item.checked.evaluated),
         of=len(done.compared),
         findings=tuple(finding for item in done.compared for finding in item.checked.findings),
-        ledger={"origin": done.origin, "size": done.size},
+        ledger=done.head.to_json(),
         text="\n".join(lines),
         extra={"subject": str(done.subject)},
     )

@@ -14,7 +14,7 @@ def recorded_report(done: Recorded) -> Report:
     return Report(
         evaluated=1,
         of=1,
-        ledger={"origin": done.origin, "size": done.size},
+        ledger=done.head.to_json(),
         text="\n".join(lines),
         extra={"recorded": [receipt], "subjects": subjects, "statement": done.statement.predicate, "notes": list(done.notes)},
     )

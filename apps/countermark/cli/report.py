@@ -11,6 +11,11 @@ from countermark.attestations.release import __version__
 
 SCHEMA = "https://countermark.dev/schema/report/v1"
 
+_SHARED = frozenset(
+    ("recorded", "statement", "statements", "subjects", "notes", "decisions", "question", "rows", "counts", "not_found"),
+)
+"""The members that several commands have; what one command alone tells stands under `details`."""
+
 _VERDICTS = {
     ExitCode.YES: "OK",
     ExitCode.NO: "FAIL",
@@ -51,6 +56,7 @@ class Report:
 
     def to_json(self, command: str) -> dict[str, Any]:
         """The report object; its shape is versioned by its schema."""
+        details = {name: value for name, value in self.extra.items() if name not in _SHARED}
         return {
             "schema": SCHEMA,
             "command": command,
@@ -63,7 +69,8 @@ class Report:
             "ledger": self.ledger,
             "effective_time": self.effective_time,
             "tool": {"name": "countermark", "version": __version__},
-            **self.extra,
+            **{name: value for name, value in self.extra.items() if name in _SHARED},
+            **({"details": details} if details else {}),
         }
 
 

@@ -27,8 +27,8 @@ def search(
             exit=ExitCode.YES if found.hits else ExitCode.NOTHING,
             evaluated=len(found.hits),
             of=len(found.hits),
-            ledger={"origin": found.origin, "size": found.size},
-            text="\n".join(lines) or f"nothing in {found.size} entries begins with {prefix}",
+            ledger=found.head.to_json(),
+            text="\n".join(lines) or f"nothing in {found.head.size} entries begins with {prefix}",
             extra={"rows": [hit.to_json() for hit in found.hits]},
         )
 

@@ -52,7 +52,7 @@ def contract_report(judged: "list[Judged]") -> Report:
         of=sum(item.verdict.of for item in judged),
         findings=tuple(finding for item in judged for finding in item.verdict.findings),
         not_evaluated=tuple(name for item in judged for name in item.verdict.not_evaluated),
-        ledger={"origin": last.origin, "size": last.size} if last else None,
+        ledger=last.head.to_json() if last else None,
         text="\n".join(_line(item) for item in judged),
         extra={"contracts": [item.verdict.predicate() for item in judged], **({"recorded": receipts} if receipts else {})},
     )

@@ -38,6 +38,10 @@ class Head:
     admitted_ms: int
     anchored: int | None
 
+    def to_json(self) -> dict[str, str | int]:
+        """The head as reports show it."""
+        return {"origin": self.origin, "size": self.size, "root": self.root.hex()}
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
