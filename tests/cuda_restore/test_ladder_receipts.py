@@ -23,6 +23,7 @@ from countermark.cuda_restore.receipts import Basis, derive_receipts
 from countermark.cuda_restore.result import RestoreOutcome
 
 FEW = ["page-swap", "other-prompt"]
+LIVE_CONTROLS = ("exact-answer", "restore-happened", "negative-control", "recompute-control")
 
 
 @pytest.fixture(scope="module")
@@ -115,17 +116,17 @@ def test_a_live_model_that_restores_passes_the_last_rung(tmp_path: Path, monkeyp
         found = climb_live(store(tmp_path), OracleService(device, tmp_path, STORED), monkeypatch)
     run = run_of(found)
     assert outcomes(found) == ["pass"] * 5
-    assert {one["fault"]: one["outcome"] for one in run["rungs"]["5-live"]["controls"]} == dict.fromkeys(
-        ("exact-answer", "restore-happened", "negative-control", "recompute-control"), "pass"
-    )
+    assert {one["fault"]: one["outcome"] for one in run["rungs"]["5-live"]["controls"]} == dict.fromkeys(LIVE_CONTROLS, "pass")
+    assert {str(control(PredicateName.RESTORE_RUN.uri, run, name)) for name in LIVE_CONTROLS} == {"pass"}
     assert list(receipts_of(found)) == ["restore.structural"]  # the ranks of the plan were placed by a CPU
 
     real = replace(found, devices=(DeviceInfo(DeviceKind.CUDA, "NVIDIA GB10", DriverState.PRESENT, 13000, 121, "11" * 32, "22" * 32),))
     correct = receipts_of(real, clean_source=Outcome.PASS, also=(ROOT,))["restore.correctness"]
-    assert (correct["outcome"], correct["rests_on"]) == ("pass", [str(RUN), str(ROOT)])
+    assert (correct["outcome"], correct["basis"], correct["rests_on"]) == ("pass", "measured", [str(RUN), str(ROOT)])
     assert set(correct["controls"].values()) == {"pass"}
     assert run_of(real)["device"] == {"kind": "cuda", "name": "NVIDIA GB10", "driver": "present", "sm": "sm_121", "driver_version": "13000"}
-    assert receipts_of(real)["restore.correctness"]["controls"]["clean-source"] == "not-recorded"
+    unknown = receipts_of(real)["restore.correctness"]
+    assert (unknown["controls"]["clean-source"], unknown["basis"]) == ("not-recorded", "reported")
 
 
 def test_a_live_model_that_answers_wrong_fails_on_any_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,6 +151,8 @@ def test_the_gate_recomputes_what_a_receipt_calls_measured(climbed: Qualificatio
     run, uri = run_of(climbed), PredicateName.RESTORE_RUN.uri
     structural = receipts_of(climbed)["restore.structural"]
     assert {name: str(control(uri, run, name)) for name in structural["controls"]} == structural["controls"]
+    asked = [{"fault": name, "caught_by": "5-live", "outcome": "pass"} for name in LIVE_CONTROLS]
+    run["rungs"]["5-live"] = {"outcome": "pass", "controls": asked}
     every = (*structural["controls"], "all-ranks-structural", "exact-answer", "recompute-control", "negative-control", "restore-happened")
     recomputed = {name for name in (*every, "one-image", "clean-source") if control(uri, run, name) is not None}
     assert recomputed == receipts.RECOMPUTED

@@ -14,13 +14,16 @@ from countermark.attestations.located import JsonValue
 from countermark.attestations.outcomes import roll_up
 from countermark.attestations.predicate_types import PredicateName
 
-Recompute = Callable[[Mapping[str, JsonValue], str], Outcome | None]
+Recompute = Callable[[Mapping[str, JsonValue], str, int | None], Outcome | None]
 
 
-def control(predicate_type: str, predicate: Mapping[str, JsonValue], name: str) -> Outcome | None:
-    """What a statement shows of one control; None where it shows nothing."""
+def control(predicate_type: str, predicate: Mapping[str, JsonValue], name: str, *, ranks: int | None = None) -> Outcome | None:
+    """What a statement shows of one control; None where it shows nothing.
+
+    `ranks` is how many ranks the topology has that a pass is claimed for, where that is known.
+    """
     known = PredicateName.from_uri(predicate_type)
-    return _BY_TYPE[known](predicate, name) if known in _BY_TYPE else None
+    return _BY_TYPE[known](predicate, name, ranks) if known in _BY_TYPE else None
 
 
 def worst(outcomes: list[Outcome | None]) -> Outcome | None:
@@ -36,14 +39,15 @@ def reported(value: JsonValue) -> Outcome | None:
     return Outcome(value) if isinstance(value, str) and value in set(Outcome) else Outcome.ERROR
 
 
-def _of_restore_run(run: Mapping[str, JsonValue], name: str) -> Outcome | None:
+def _of_restore_run(run: Mapping[str, JsonValue], name: str, topology_ranks: int | None) -> Outcome | None:
     if name in _RUNGS:
         return _rung(run, _RUNGS[name])
-    ranks = _objects(run.get("ranks"))
+    if name in _LIVE:
+        return _live(run, name)
     if name == "all-ranks-structural":
-        return roll_up(_word(rank.get("structural")) for rank in ranks)
+        return _all_ranks(_objects(run.get("ranks")), topology_ranks)
     if name == "one-image":
-        images = [rank.get("image") for rank in ranks]
+        images = [rank.get("image") for rank in _objects(run.get("ranks"))]
         used = _object(run.get("tuple")).get("image")
         return None if None in (*images, used) else _passes(set(map(str, images)) == {str(used)})
     answer = _object(run.get("answer"))
@@ -55,6 +59,7 @@ def _of_restore_run(run: Mapping[str, JsonValue], name: str) -> Outcome | None:
 
 
 _RUNGS: Final = {"signed-root": "1-signed-root", "coverage": "2-coverage", "readback": "3-readback"}
+_LIVE: Final = frozenset({"recompute-control", "negative-control", "restore-happened"})
 
 
 def _rung(run: Mapping[str, JsonValue], name: str) -> Outcome | None:
@@ -65,7 +70,28 @@ def _rung(run: Mapping[str, JsonValue], name: str) -> Outcome | None:
     return None if outcome is Outcome.NOT_RUN else roll_up([outcome, *faults])
 
 
-def _of_quality_report(report: Mapping[str, JsonValue], name: str) -> Outcome | None:
+def _live(run: Mapping[str, JsonValue], name: str) -> Outcome | None:
+    """What the questions to a served model came to; a rung that was not run asked none, whatever stands in it."""
+    rung = _object(_object(run.get("rungs")).get("5-live"))
+    asked = [_word(item.get("outcome")) for item in _objects(rung.get("controls")) if item.get("fault") == name]
+    return worst([*asked]) if rung and _word(rung.get("outcome")) is not Outcome.NOT_RUN else None
+
+
+def _all_ranks(ranks: list[Mapping[str, JsonValue]], topology_ranks: int | None) -> Outcome:
+    """Every rank placed its bytes, and every rank is there: each number from 0 once, up to those of the topology."""
+    if not ranks:
+        return Outcome.ERROR
+    numbers = [number for rank in ranks if type(number := rank.get("rank")) is int]
+    whole = _passes(sorted(numbers) == list(range(topology_ranks or len(ranks)))) if len(numbers) == len(ranks) else Outcome.ERROR
+    return roll_up([whole, *(_word(rank.get("structural")) for rank in ranks)])
+
+
+def _of_source(source: Mapping[str, JsonValue], name: str, _ranks: int | None) -> Outcome | None:
+    """Whether the work tree was the commit. One that does not say is not clean."""
+    return _passes(source.get("dirty") is False and source.get("dirty_paths") == 0) if name == "clean-source" else None
+
+
+def _of_quality_report(report: Mapping[str, JsonValue], name: str, _ranks: int | None) -> Outcome | None:
     """A check of that id, compared by its texts; for an answer or raw bytes all checks, each by the digest of its raw response."""
     checks = _objects(report.get("checks"))
     raw = name in ("exact-answer", "raw-bytes")
@@ -85,7 +111,7 @@ def _check(check: Mapping[str, JsonValue], raw: bool) -> Outcome | None:
     return _passes(observed == check.get("required")) if isinstance(observed, str) else None
 
 
-def _of_benchmark_run(run: Mapping[str, JsonValue], name: str) -> Outcome | None:
+def _of_benchmark_run(run: Mapping[str, JsonValue], name: str, _ranks: int | None) -> Outcome | None:
     summary = _object(run.get("summary"))
     return Outcome.PASS if name == "interval" and isinstance(summary.get("interval"), dict) else None
 
@@ -94,6 +120,7 @@ _BY_TYPE: Final[dict[PredicateName | None, Recompute]] = {
     PredicateName.RESTORE_RUN: _of_restore_run,
     PredicateName.QUALITY_REPORT: _of_quality_report,
     PredicateName.BENCHMARK_RUN: _of_benchmark_run,
+    PredicateName.SOURCE: _of_source,
 }
 
 

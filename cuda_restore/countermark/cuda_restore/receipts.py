@@ -18,14 +18,30 @@ from countermark.attestations.times import Instant
 from countermark.cuda_restore.device import DeviceKind
 from countermark.cuda_restore.faults import FAULTS
 from countermark.cuda_restore.ladder import Qualification
+from countermark.cuda_restore.qualified_ranks import SignedRoot
+from countermark.cuda_restore.restore_plan import RestorePlan
 from countermark.cuda_restore.restore_run import least_device
 from countermark.cuda_restore.rungs import Rung
 
 STRUCTURAL: Final = "restore.structural"
 CORRECTNESS: Final = "restore.correctness"
 NOT_RECORDED: Final = "not-recorded"
-RECOMPUTED: Final = frozenset({"signed-root", "coverage", "readback", "all-ranks-structural", "one-image", "exact-answer"})
-"""The controls that the gate recomputes from a restore-run; a receipt with any other one is `reported`."""
+CLEAN_SOURCE: Final = "clean-source"
+RECOMPUTED: Final = frozenset(
+    {
+        "signed-root",
+        "coverage",
+        "readback",
+        "all-ranks-structural",
+        "one-image",
+        "exact-answer",
+        "recompute-control",
+        "negative-control",
+        "restore-happened",
+    }
+)
+"""The controls that the gate recomputes from a restore-run. A clean source it recomputes from the `source/v1` that a receipt rests on
+beside the run; a receipt with any other control is `reported`."""
 
 _TOPOLOGY: Final = re.compile(r"TP(?P<tp>[0-9]+)/DCP(?P<dcp>[0-9]+)(?:/PP(?P<pp>[0-9]+))?")
 _STRUCTURAL_RUNGS: Final = {"signed-root": Rung.SIGNED_ROOT, "coverage": Rung.COVERAGE, "readback": Rung.READBACK}
@@ -37,8 +53,10 @@ _DEVICE_LIMITS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What the receipts rest on: the payload of the run and the outcome that computes from it, when it was observed, and the payloads
-    of other statements, as of the source that shows a clean work tree."""
+    """What the receipts rest on: the payload of the run and the outcome that computes from it, and when it was observed.
+
+    `clean_source` is what is known of the engine's work tree, and `also` the payloads of the `source/v1` statements that show it.
+    """
 
     run: Digest
     run_outcome: Outcome
@@ -51,11 +69,12 @@ class Basis:
 def derive_receipts(found: Qualification, basis: Basis) -> tuple[dict[str, JsonValue], ...]:
     """The predicates `qualification-receipt/v1`, none without an image in the plan.
 
+    A snapshot that is not what was signed for is never restored, so it says nothing about an image, good or bad: no receipt either.
     Raises `InputError` when the plan's scope claims what the run did not test.
     """
-    if found.plan.image is None:
+    if found.plan.image is None or found.rungs[Rung.SIGNED_ROOT].outcome is Outcome.FAIL:
         return ()
-    scope = tested_scope(found)
+    scope = tested_scope(found.plan, found.signed)
     structural = _structural(found)
     receipts = []
     if structural:
@@ -66,20 +85,20 @@ def derive_receipts(found: Qualification, basis: Basis) -> tuple[dict[str, JsonV
     return tuple(receipts)
 
 
-def tested_scope(found: Qualification) -> dict[str, JsonValue]:
-    """The plan's scope with what the run itself shows; `InputError` where the two differ."""
-    told, shown = dict(found.plan.scope or {}), _shown(found)
+def tested_scope(plan: RestorePlan, signed: SignedRoot | None) -> dict[str, JsonValue]:
+    """The plan's scope with what a run of it itself shows; `InputError` where the two differ."""
+    told, shown = dict(plan.scope or {}), _shown(plan, signed)
     cells = told.pop("cells", None)
     for name, value in shown.items():
         _check_told(name, told.get(name), value)
-    tested: dict[str, JsonValue] = {"context_tokens": found.plan.committed_tokens, "concurrency": 1}
+    tested: dict[str, JsonValue] = {"context_tokens": plan.committed_tokens, "concurrency": 1}
     return {**told, **shown, "cells": [_cell(cell, tested) for cell in (cells if isinstance(cells, list) else [tested])]}
 
 
-def _shown(found: Qualification) -> dict[str, JsonValue]:
-    shown: dict[str, JsonValue] = {"image": str(found.plan.image)}
-    if found.signed:
-        root = found.signed.root
+def _shown(plan: RestorePlan, signed: SignedRoot | None) -> dict[str, JsonValue]:
+    shown: dict[str, JsonValue] = {"image": str(plan.image)}
+    if signed:
+        root = signed.root
         shown |= {"topology": {"tp": root.tp, "dcp": root.dcp, "pp": 1}, "ranks": root.tp, "publication_mode": root.publication_mode}
         shown |= {name: one.to_json() for name, one in (("model", root.model), ("draft", root.draft)) if one}
     return shown
@@ -125,7 +144,7 @@ def _correctness(found: Qualification, basis: Basis) -> dict[str, str] | None:
         "all-ranks-structural": str(_all_ranks(found)),
         **{check.name: str(check.outcome) for check in found.live.checks},
         "one-image": str(Outcome.PASS if images == {str(found.plan.image)} else Outcome.FAIL),
-        "clean-source": str(basis.clean_source) if basis.clean_source else NOT_RECORDED,
+        CLEAN_SOURCE: str(basis.clean_source) if basis.clean_source else NOT_RECORDED,
     }
 
 
@@ -146,20 +165,22 @@ def _receipt(
     return {
         "capability": capability,
         "outcome": str(roll_up([*recorded, basis.run_outcome])),
-        "basis": "measured" if all(_recomputes(found, name) for name in controls) else "reported",
+        "basis": "measured" if all(_recomputes(found, basis, name) for name in controls) else "reported",
         "claim": None,
         "scope": scope,
         "controls": dict(controls),
         "observed": {"from": str(basis.observed_from), "to": str(basis.observed_to)},
         "runs": 1,
         "boots": None,
-        "rests_on": [str(digest) for digest in (basis.run, *basis.also)],
+        "rests_on": [str(digest) for digest in (basis.run, *(basis.also if CLEAN_SOURCE in controls else ()))],
         "limitations": list(_limitations(found)),
     }
 
 
-def _recomputes(found: Qualification, control: str) -> bool:
-    """Whether the gate can recompute a control from the run: an answer only when it was compared as it came."""
+def _recomputes(found: Qualification, basis: Basis, control: str) -> bool:
+    """Whether the gate can recompute a control: an answer only when it was compared as it came, a clean source only from a statement."""
+    if control == CLEAN_SOURCE:
+        return bool(basis.also)
     plain = found.answer is not None and found.answer["normalisation"] == ["none"]
     return control in RECOMPUTED and (plain or control != "exact-answer")
 
