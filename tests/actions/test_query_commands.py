@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 from worlds import COMMIT, IMAGE, UNKNOWN, World
 
 from countermark.actions.workspace import open_reader
-from countermark.cli import gate, query, search, verify_ledger
-from countermark.cli.diff import diff
+from countermark.cli import query
+from countermark.cli.app import app
 
 PAGE = Path(__file__).parents[2] / "docs" / "auditors.md"
 COMMANDS = re.findall(r"^\$ countermark (.+)$", PAGE.read_text(), re.MULTILINE)
@@ -30,20 +29,6 @@ LISTINGS = [
 ]
 
 
-def program() -> typer.Typer:
-    """The commands of the auditors' page."""
-    app = typer.Typer()
-    verify = typer.Typer()
-    verify.callback()(lambda: None)
-    verify.command("ledger")(verify_ledger.ledger_file)
-    app.add_typer(query.app, name="query")
-    app.add_typer(verify, name="verify")
-    app.command("diff")(diff)
-    app.command("explain")(gate.explain_image)
-    app.command("search")(search.search)
-    return app
-
-
 @pytest.fixture
 def folder(full: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The folder of the ledger as the current one, with the checkpoint that the page speaks of."""
@@ -55,7 +40,7 @@ def folder(full: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path
 
 
 def run(command: str) -> Result:
-    return CliRunner().invoke(program(), shlex.split(command))
+    return CliRunner().invoke(app, shlex.split(command))
 
 
 def answer(command: str) -> dict[str, Any]:

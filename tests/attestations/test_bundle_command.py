@@ -90,8 +90,8 @@ class TestExitCodes:
     def test_the_report_holds_what_was_verified(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert verify("good.json", *IDENTITY, "-o", "json") == 0
         report = json.loads(capsys.readouterr().out)
-        (found,) = report["bundles"]
-        assert report["trusted_root"]["digest"] == str(root_of(modern()).digest)
+        (found,) = report["details"]["bundles"]
+        assert report["details"]["trusted_root"]["digest"] == str(root_of(modern()).digest)
         assert found["identity"] == {"san": SAN, "issuer": ISSUER}
         assert found["times"] == [{"at": "2026-03-01T12:00:05Z", "by": "timestamp-authority"}]
         assert set(found["log"]) == {"origin", "index", "size", "root_hash"}
@@ -114,7 +114,7 @@ def policy_of_alice(folder: Path, **changes: Any) -> TrustPolicy:
 def test_the_trust_policy_beside_the_ledger_is_asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     policy_of_alice(folder)
     assert verify("good.json", "-o", "json") == 0
-    (found,) = json.loads(capsys.readouterr().out)["bundles"]
+    (found,) = json.loads(capsys.readouterr().out)["details"]["bundles"]
     assert (found["principals"], found["roles"]) == (["alice"], ["builder"])
 
 

@@ -108,8 +108,8 @@ class TestCommand:
     def test_the_report_names_the_products(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert verify("-o", "json") == 0
         report = json.loads(capsys.readouterr().out)
-        assert report["layout"]["steps"] == ["build"]
-        assert set(report["layout"]["products"]["engine.bin"]) == {"sha256"}
+        assert report["details"]["layout"]["steps"] == ["build"]
+        assert set(report["details"]["layout"]["products"]["engine.bin"]) == {"sha256"}
         assert (report["evaluated"], report["of"]) == (1, 2)
 
 

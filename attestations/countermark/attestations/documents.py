@@ -1,6 +1,7 @@
 """Documents that a person writes: YAML or JSON of a known kind, checked against its schema, every value with its place."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,12 @@ def read_structured(data: bytes, source: str) -> Located:
     return jsontext.loads_located(data, source) if source.endswith(".json") else yamltext.loads_located(data, source)
 
 
+@lru_cache(maxsize=32)
 def load_document(data: bytes, source: str, kind: str) -> Document:
-    """Read a document of `kind` and check it against its schema; all mistakes are in the `InvalidDocumentError`."""
+    """Read a document of `kind` and check it against its schema; all mistakes are in the `InvalidDocumentError`.
+
+    The same bytes are read once: a service that decides again and again asks of the same few documents.
+    """
     located = read_structured(data, source)
     value = located.value
     if not isinstance(value, dict) or value.get("apiVersion") != API_VERSION or value.get("kind") != kind:
