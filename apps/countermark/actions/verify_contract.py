@@ -6,12 +6,14 @@ from pathlib import Path
 
 from countermark.actions.appending import Recorded, record
 from countermark.actions.workspace import Workspace
-from countermark.attestations.codes import Code
+from countermark.attestations.codes import Code, ExitCode, Severity
 from countermark.attestations.digests import Digest
 from countermark.attestations.documents import read_file
 from countermark.attestations.errors import CannotTellError, InputError, Location, NothingError
+from countermark.attestations.findings import Finding
 from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.statement import Subject
+from countermark.contracts.compare_revisions import Revision, RevisionComparison, compare_revisions
 from countermark.contracts.contract import Contract
 from countermark.contracts.tree import Tree
 from countermark.contracts.verdict import ContractVerdict, evaluate
@@ -28,6 +30,18 @@ class Judged:
     path: Path
     verdict: ContractVerdict
     recorded: Recorded | None = None
+    compared: RevisionComparison | None = None
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the verdict found, and what changed since the revision that it was compared with."""
+        return (*self.verdict.findings, *(self.compared.changes if self.compared else ()))
+
+    @property
+    def exit(self) -> ExitCode:
+        """The verdict's, or 1 for a contract that changed under its version."""
+        blocks = self.compared is not None and any(change.severity is Severity.BLOCK for change in self.compared.changes)
+        return ExitCode.first_of([self.verdict.exit, ExitCode.NO]) if blocks else self.verdict.exit
 
 
 def contract_files(paths: Sequence[Path]) -> list[Path]:
@@ -44,27 +58,32 @@ def _in_folder(folder: Path) -> list[Path]:
     return single + sorted(file for file in (folder / "contracts").glob("*.yaml") if file.is_file())
 
 
-def judge(path: Path, root: Path | None) -> Judged:
-    """Hold one contract against the files of its repository as they lie there."""
-    contract = _load(path)
-    return Judged(path, evaluate(contract, FolderTree(root or repository_root(path))))
+def judge(path: Path, root: Path | None, against: str | None = None) -> Judged:
+    """Hold one contract against the files of its repository as they lie there, and compare them with the revision `against`."""
+    root = root or repository_root(path)
+    contract = load_contract(path, root)
+    tree = FolderTree(root)
+    verdict = evaluate(contract, tree)
+    return Judged(path, verdict, compared=_compared(path, root, verdict, tree, against) if against else None)
 
 
-def judge_commit(path: Path, root: Path | None, workspace: Workspace, key: str | None) -> Judged:
+def judge_commit(path: Path, root: Path | None, workspace: Workspace, key: str | None, against: str | None = None) -> Judged:
     """Hold one contract against the commit that is checked out, and record the verdict with that commit as its subject.
 
     `CannotTellError` for a work tree that differs from the commit: the verdict would be about files that nobody can find again.
     """
-    contract = _load(path)
+    root = root or repository_root(path)
+    contract = load_contract(path, root)
     workspace.trust()
-    with GitRepository(root or repository_root(path)) as repository:
+    with GitRepository(root) as repository:
         commit = _clean_head(repository)
         tree: Tree = RevisionTree(repository, commit.hex)
         verdict = evaluate(contract, tree)
+        compared = _compared(path, root, verdict, tree, against) if against else None
         address = repository.origin()
     uri = f"git+{address}@{commit.hex}" if address else None
     recording = Recording(PredicateName.CONTRACT_VERDICT, (Subject.of(commit, uri=uri),), verdict.predicate())
-    return Judged(path, verdict, record(workspace, recording, "builder", key))
+    return Judged(path, verdict, record(workspace, recording, "builder", key), compared)
 
 
 def repository_root(path: Path) -> Path:
@@ -73,8 +92,25 @@ def repository_root(path: Path) -> Path:
     return next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), folder)
 
 
-def _load(path: Path) -> Contract:
-    return Contract.load(read_file(path), str(path))
+def load_contract(path: Path, root: Path) -> Contract:
+    """Read a contract; findings name it by its path in the repository, as they name every other file of it."""
+    return Contract.load(read_file(path), _named(path, root))
+
+
+def _named(path: Path, root: Path) -> str:
+    full, top = path.resolve(), root.resolve()
+    return full.relative_to(top).as_posix() if full.is_relative_to(top) else str(path)
+
+
+def _compared(path: Path, root: Path, verdict: ContractVerdict, tree: Tree, rev: str) -> RevisionComparison:
+    """The contract at an earlier revision is the file of the same path there."""
+    name = _named(path, root)
+    with GitRepository(root) as repository:
+        below = _named(root, repository.path)
+        earlier = RevisionTree(repository, rev, "" if below == "." else below)
+        data = earlier.read(name) if earlier.glob(name) else None
+        now = Revision(tree, read_file(path), verdict.contract.source)
+        return compare_revisions(verdict, now, Revision(earlier, data, f"{name} at {rev}"))
 
 
 def _clean_head(repository: GitRepository) -> Digest:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 def contract(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Contract files, or folders with contract.yaml or contracts/.")],
     root: Annotated[Path | None, typer.Option(metavar="DIR", help="The repository; default: the nearest folder with .git.")] = None,
+    against: Annotated[str | None, typer.Option(metavar="REV", help="Also tell what changed since this revision.")] = None,
     record: Annotated[bool, typer.Option("--record", help="Judge the commit checked out and append the verdict.")] = False,
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
@@ -30,15 +31,15 @@ def contract(
 
         files = contract_files(paths)
         if not record:
-            return contract_report([judge(path, root) for path in files])
+            return contract_report([judge(path, root, against) for path in files], against)
         workspace = Workspace.at(ledger, trust)
-        return contract_report([judge_commit(path, root, workspace, key) for path in files])
+        return contract_report([judge_commit(path, root, workspace, key, against) for path in files], against)
 
     finish("verify contract", output, act)
 
 
-def contract_report(judged: "list[Judged]") -> Report:
-    """Every finding of every contract, and what was recorded."""
+def contract_report(judged: "list[Judged]", against: str | None = None) -> Report:
+    """Every finding of every contract, what was recorded, and what changed since a revision."""
     from countermark.attestations.codes import ExitCode
 
     recorded = [item.recorded for item in judged if item.recorded]
@@ -47,18 +48,33 @@ def contract_report(judged: "list[Judged]") -> Report:
         {"index": done.receipt.index, "payload": str(done.receipt.payload), "duplicate": done.receipt.duplicate} for done in recorded
     ]
     return Report(
-        exit=ExitCode.first_of(item.verdict.exit for item in judged),
+        exit=ExitCode.first_of(item.exit for item in judged),
         evaluated=sum(item.verdict.evaluated for item in judged),
         of=sum(item.verdict.of for item in judged),
-        findings=tuple(finding for item in judged for finding in item.verdict.findings),
+        findings=tuple(finding for item in judged for finding in item.findings),
         not_evaluated=tuple(name for item in judged for name in item.verdict.not_evaluated),
         ledger=last.head.to_json() if last else None,
         text="\n".join(_line(item) for item in judged),
-        extra={"contracts": [item.verdict.predicate() for item in judged], **({"recorded": receipts} if receipts else {})},
+        extra={
+            "contracts": [item.verdict.predicate() for item in judged],
+            **({"recorded": receipts} if receipts else {}),
+            **({"against": {"revision": against, "contracts": [_comparison(item) for item in judged]}} if against else {}),
+        },
     )
 
 
 def _line(item: "Judged") -> str:
     contract, recorded = item.verdict.contract, item.recorded
     where = f"  entry {recorded.receipt.index}, about {recorded.statement.subjects[0].typed[0]}" if recorded else ""
-    return f"{contract.id}@{contract.version}  {contract.digest}  {item.verdict.outcome}{where}"
+    first = f"{contract.id}@{contract.version}  {contract.digest}  {item.verdict.outcome}{where}"
+    if not item.compared:
+        return first
+    counts = ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in _comparison(item).items())
+    return f"{first}\n  compared with the earlier revision: {counts}"
+
+
+def _comparison(item: "Judged") -> dict[str, int]:
+    compared = item.compared
+    return (
+        {"changes": len(compared.changes), "findings_introduced": compared.introduced, "findings_fixed": compared.fixed} if compared else {}
+    )

@@ -74,6 +74,12 @@ def shipped_catalogs() -> list[str]:
     return sorted(re.sub(r"-v([0-9]+)\.yaml$", r"/v\1", file.name) for file in files if file.name.endswith(".yaml"))
 
 
+def shipped_keys(name: str) -> list[str]:
+    """Every name of every key of a shipped catalogue."""
+    shipped = _SHIPPED.fullmatch(name)
+    return list(_shipped(*shipped.groups()).names) if shipped else []
+
+
 @cache
 def _shipped(name: str, version: str) -> KeyCatalog:
     file = resources.files("countermark.contracts").joinpath("key_catalogs", f"{name}-v{version}.yaml")
