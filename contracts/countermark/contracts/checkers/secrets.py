@@ -28,7 +28,7 @@ _TOKENS = re.compile(
     r"|xox[abprs]-[A-Za-z0-9-]{20,}|glpat-[A-Za-z0-9_-]{20,}|nvapi-[A-Za-z0-9_-]{40,}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,})"
 )
 _ASSIGNED = re.compile(
-    r"(?i)(?<![A-Za-z])(?:[\w-]*[_-])?(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)[\"']?\s*[:=]\s*[\"']?([^\s\"',}<>${]{12,})"
+    r"(?i)(?<![A-Za-z])(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)[\"']?[ \t]*[:=][ \t]*[\"']?([^\s\"',}<>${]{12,})"
 )
 _EXAMPLE_USERS = frozenset({"user", "username", "you", "your-user", "name", "me", "ubuntu", "app", "runner", "vllm", "nonroot", "example"})
 _SHARED = ipaddress.ip_network("100.64.0.0/10")
@@ -39,11 +39,11 @@ _NOBODYS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Something private: what kind of thing it is, the text, and the column (from 1)."""
+    """Something private: what kind of thing it is, the text, and its offset."""
 
     kind: str
     text: str
-    column: int
+    start: int
 
     @property
     def shown(self) -> str:
@@ -51,20 +51,20 @@ class Secret:
         return f"{self.kind}: {self.text[:_SHOWN]}…"
 
 
-def secrets(line: str) -> Iterator[Secret]:
-    """What is private in a line."""
-    for found in _ADDRESS.finditer(line):
+def secrets(text: str) -> Iterator[Secret]:
+    """What is private in a text."""
+    for found in _ADDRESS.finditer(text):
         if _is_private(found.group()):
-            yield Secret("a private address", found.group(), found.start() + 1)
-    for found in _HOME.finditer(line):
+            yield Secret("a private address", found.group(), found.start())
+    for found in _HOME.finditer(text):
         if found[1].lower() not in _EXAMPLE_USERS:
-            yield Secret("a home folder", found.group(), found.start() + 1)
+            yield Secret("a home folder", found.group(), found.start())
     for kind, pattern in (("a host name", _HOST), ("a private key", _KEYS), ("a token", _TOKENS)):
-        for found in pattern.finditer(line):
-            yield Secret(kind, found.group(), found.start() + 1)
-    for found in _ASSIGNED.finditer(line):
+        for found in pattern.finditer(text):
+            yield Secret(kind, found.group(), found.start())
+    for found in _ASSIGNED.finditer(text):
         if _looks_random(found[1]) and not _TOKENS.search(found[1]):
-            yield Secret("a password or token", found[1], found.start(1) + 1)
+            yield Secret("a password or token", found[1], found.start(1))
 
 
 def _is_private(text: str) -> bool:
@@ -117,6 +117,7 @@ def _scan(path: str, data: bytes) -> Iterator[tuple[Location, Secret]]:
         yield Location(path, 1), it
     if b"\0" in data[:8192]:
         return
-    for number, line in enumerate(data.decode("utf-8", errors="replace").split("\n"), start=1):
-        for it in secrets(line):
-            yield Location(path, number, it.column), it
+    text = data.decode("utf-8", errors="replace")
+    for it in secrets(text):
+        line = text.count("\n", 0, it.start) + 1
+        yield Location(path, line, it.start - text.rfind("\n", 0, it.start)), it
