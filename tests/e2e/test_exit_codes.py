@@ -1,12 +1,14 @@
 """Every exit code of the table, from the installed program; what is told, and where."""
 
 import json
+import os
 import sqlite3
+import subprocess
 from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from program import Program
+from program import PROGRAM, Program
 from signing import envelope_json, pem, statement
 
 from countermark.ledger.schema import SCHEMA_REVISION
@@ -129,16 +131,45 @@ def test_init_overwrites_nothing(program: Program, box: Path) -> None:
     assert {path: path.read_bytes() for path in box.parent.rglob("*") if path.is_file()} == before
 
 
-def test_a_closed_pipe_is_141(program: Program, box: Path) -> None:
-    import subprocess
+def shell(folder: Path, command: str) -> tuple[int, str]:
+    """The exit code of the program in a shell's command line, and what stood on standard error."""
+    done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
 
-    from program import PROGRAM
 
-    command = f"set -o pipefail; {PROGRAM} schema report | true; exit $?"
-    done = subprocess.run(["bash", "-c", command], cwd=program.folder, capture_output=True, text=True, check=False)
-    assert box.exists()
-    assert done.returncode in (0, 141)
-    assert "Traceback" not in done.stderr
+@pytest.mark.parametrize("arguments", ["--help", "schema report", "gate --help"])
+def test_a_closed_pipe_is_141(program: Program, arguments: str) -> None:
+    """The reader is gone before the program writes."""
+    code, err = shell(program.folder, f"{{ sleep 0.2; {PROGRAM} {arguments}; echo $? > code; }} | true; sleep 1; exit $(cat code)")
+    assert code == 141, err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("gate {unknown} --policy nothere.yaml 2>/dev/full", 3),
+        ("gate {unknown} --policy nothere.yaml -o json 2>&- >out.json", 3),
+        ("verify ledger --ledger nope.db 2>/dev/full", 4),
+        ("schema report >/dev/full", 3),
+        ("--help >/dev/full", 3),
+        ("verify ledger --ledger nope.db >&- 2>&-", 4),
+    ],
+)
+def test_streams_that_fail_do_not_change_the_answer(program: Program, command: str, code: int) -> None:
+    got, err = shell(program.folder, f"{PROGRAM} {command.format(unknown=UNKNOWN)}")
+    assert (got, "internal error" in err) == (code, False), err
+
+
+def test_usage_errors_of_ours_have_a_report(program: Program, box: Path) -> None:
+    done = program("gate", UNKNOWN, "--require", "service.startup", "--mode", "loud", "--ledger", box, "-o", "json")
+    assert (done.code, done.json["exit"], done.json["verdict"]) == (2, 2, "INVALID")
+
+
+@pytest.mark.parametrize("arguments", [["key", "show", "/dev/zero"], ["verify", "contract", "x" * 300], ["verify", "attestation", "pipe"]])
+def test_what_cannot_be_read_to_its_end_is_refused_at_once(program: Program, box: Path, arguments: list[str]) -> None:
+    os.mkfifo(program.folder / "pipe")
+    assert program(*arguments, COUNTERMARK_LEDGER=str(box)).code in (3, 4)
 
 
 def test_json_is_alone_on_stdout(program: Program, box: Path) -> None:

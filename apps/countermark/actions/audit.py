@@ -7,7 +7,7 @@ from pathlib import Path
 
 from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code
-from countermark.attestations.documents import read_file
+from countermark.attestations.documents import exists, read_file
 from countermark.attestations.errors import InputError, Location
 from countermark.attestations.keys import PublicKey
 from countermark.attestations.trust import TrustPolicy
@@ -20,7 +20,7 @@ def audit_ledger(
     workspace: Workspace, checkpoints: Sequence[Path], *, signatures: bool, progress: Callable[[int, int], None] | None = None
 ) -> AuditReport:
     """Check a ledger from end to end under its trust policy, and against checkpoints that somebody holds."""
-    trust = workspace.trust() if workspace.trust_file.exists() else None
+    trust = workspace.trust() if exists(workspace.trust_file) else None
     held = [_note(path) for path in checkpoints]
     keys = trust.keys() if trust else {}
     bundles = _BundleKeys(trust) if trust else None

@@ -10,7 +10,7 @@ from countermark.actions.subjects import resolve_subject
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest
-from countermark.attestations.documents import Document, load_document, read_file, read_structured
+from countermark.attestations.documents import Document, exists, load_document, read_file, read_structured
 from countermark.attestations.errors import CannotTellError, InputError, Location, NothingError, UsageError
 from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.times import Instant
@@ -135,7 +135,7 @@ def _trust_file(workspace: Workspace, policy_file: Path | None, policy: ReleaseP
         workspace.trust()
         return workspace.trust_file
     named = policy_file.parent / policy.trust
-    if not named.exists():
+    if not exists(named):
         fix = f"put it there, or correct spec.trust in {policy_file}"
         raise CannotTellError(Code.UNTRUSTED, "the policy's trust policy is not here", at=Location(str(named)), fix=fix)
     if workspace.trust_given and read_file(workspace.trust_file) != read_file(named):

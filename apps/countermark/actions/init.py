@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from countermark.actions.workspace import LOG_KEY, Workspace, open_reader, write_new
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
+from countermark.attestations.documents import exists
 from countermark.attestations.errors import InputError, Location
 from countermark.attestations.keys import PublicKey, Signer, generate_pem, load_private
 from countermark.ledger.genesis import default_origin
@@ -97,7 +98,7 @@ class _AllOrNothing:
 
     def make_folders(self, folder: Path) -> None:
         """Make a folder and its parents."""
-        missing = [path for path in (folder, *folder.parents) if not path.exists()]
+        missing = [path for path in (folder, *folder.parents) if not exists(path)]
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

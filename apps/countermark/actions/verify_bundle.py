@@ -11,6 +11,7 @@ from countermark.actions.workspace import Workspace, public_key
 from countermark.attestations.bundle_trust import BundleTrust, ExpectedIdentity
 from countermark.attestations.bundle_verifier import BundleVerifier, VerifiedBundle
 from countermark.attestations.codes import Code
+from countermark.attestations.documents import exists
 from countermark.attestations.errors import CountermarkError, InputError, UsageError
 from countermark.attestations.keys import PublicKey
 from countermark.attestations.sigstore_trust import SigstoreRoot
@@ -59,7 +60,7 @@ class Believed:
             known = KeyTrust(tuple(public_key(name) for name in self.keys))
             return BundleVerifier(trust_root(self.trusted_root), BundleTrust(keys=known))
         workspace = Workspace.at(self.ledger, self.trust)
-        if self.trust is None and not workspace.trust_file.exists():
+        if self.trust is None and not exists(workspace.trust_file):
             return BundleVerifier(trust_root(self.trusted_root), BundleTrust())
         return policy_verifier(workspace.trust(), self.trusted_root)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from countermark.attestations.codes import Code
+from countermark.attestations.documents import exists
 from countermark.attestations.errors import CannotTellError, InputError, Location, RefusedError
 from countermark.attestations.keys import PublicKey, Signer, load_private, read_key_file
 from countermark.attestations.trust import TrustPolicy
@@ -33,6 +34,7 @@ class Workspace:
     @classmethod
     def at(cls, ledger: str, trust: Path | None = None) -> Self:
         """The workspace of `--ledger` and `--trust`."""
+        ledger = ledger.removeprefix("sqlite:///")
         if _URL.match(ledger):
             message = f"{ledger.partition(':')[0]} ledgers are not built in this version"
             raise CannotTellError(Code.UNSUPPORTED, message, fix="give the path of an SQLite ledger")
@@ -41,7 +43,7 @@ class Workspace:
 
     def trust(self) -> TrustPolicy:
         """The trust policy; `CannotTellError` when there is none, since then nobody is known."""
-        if not self.trust_file.exists():
+        if not exists(self.trust_file):
             fix = "give --trust FILE, or --key with the signer's public key"
             raise CannotTellError(Code.UNTRUSTED, "there is no trust policy here", at=Location(str(self.trust_file)), fix=fix)
         return TrustPolicy.load(self.trust_file)
@@ -55,7 +57,7 @@ class Workspace:
         if uri is not None:
             return Signer.load(uri)
         path = self.key_file(role)
-        if not path.exists():
+        if not exists(path):
             message = f"there is no {role} key beside the ledger"
             raise CannotTellError(Code.UNREADABLE, message, at=Location(str(path)), fix="give --key with a PEM file or a signer URI")
         return Signer.load(str(path))
@@ -98,7 +100,7 @@ def open_writer(workspace: Workspace) -> "LedgerWriter":
 def _log_key(workspace: Workspace) -> Ed25519PrivateKey:
     """The key that signs checkpoints: a local Ed25519 key, never one behind a URI."""
     path = workspace.key_file(LOG_KEY)
-    if not path.exists():
+    if not exists(path):
         message = "the key that signs checkpoints is not here"
         raise CannotTellError(Code.UNREADABLE, message, at=Location(str(path)), fix="append on the machine that holds it")
     private = load_private(read_key_file(path), str(path))
@@ -116,8 +118,13 @@ def write_new(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     except OSError as error:
         why = error.strerror or "it cannot be written"
         raise InputError(Code.UNREADABLE, why, at=Location(str(path)), fix="choose a place that can be written") from None
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        why = error.strerror or "it cannot be written"
+        raise CannotTellError(Code.UNREADABLE, why, at=Location(str(path)), fix="make room on the disk") from None
 
 
 def replace_file(path: Path, data: bytes) -> None:

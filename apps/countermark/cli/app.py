@@ -1,11 +1,13 @@
 """The program: global flags, and the commands in the order of a user's day."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from contextlib import suppress
+from typing import Annotated, Any
 
 import typer
 
-from countermark.attestations.errors import CountermarkError
+from countermark.attestations.codes import Code, ExitCode
+from countermark.attestations.errors import CountermarkError, InputError, Location
 from countermark.attestations.release import __version__
 from countermark.cli import (
     attest,
@@ -66,6 +68,10 @@ app.add_typer(db.app, name="db")
 app.command("schema")(schema.schema)
 app.command("demo")(demo.demo)
 
+_PIPE_CLOSED = 141
+_USAGE: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+"""The class of all usage errors. It is caught here, not left to click, which would exit 1 when a pipe is closed under it."""
+
 
 def _version(wanted: bool) -> None:
     if wanted:
@@ -89,9 +95,22 @@ def settings(
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; the exit code of the table. A crash travels on."""
     try:
-        app(args=list(arguments), prog_name="countermark")
+        code = app(args=list(arguments), prog_name="countermark", standalone_mode=False)
+    except typer.Exit as end:
+        return end.exit_code
     except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 0
+        # The only 1 that click itself exits with, when it is not standalone, is that of a closed pipe.
+        return _PIPE_CLOSED if end.code == 1 else _code(end.code)
+    except BrokenPipeError:
+        return _PIPE_CLOSED
+    except OSError as error:
+        why = f"nothing can be printed: {error.strerror}"
+        complain(InputError(Code.UNREADABLE, why, at=Location("standard output"), fix="give it room"))
+        return int(ExitCode.INVALID)
+    except _USAGE as error:
+        with suppress(OSError):
+            error.show()
+        return int(ExitCode.USAGE)
     except CountermarkError as error:
         if Settings.debug:
             import traceback
@@ -99,4 +118,8 @@ def run(arguments: Sequence[str]) -> int:
             traceback.print_exception(error)
         complain(error)
         return int(error.exit)
-    return 0
+    return _code(code)
+
+
+def _code(value: object) -> int:
+    return value if isinstance(value, int) else 0

@@ -4,12 +4,13 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import typer
 
 from countermark.attestations.codes import Code, ExitCode, Outcome, Severity
-from countermark.attestations.errors import CountermarkError, InputError, Location, UsageError
+from countermark.attestations.errors import CannotTellError, CountermarkError, InputError, Location, UsageError
 from countermark.attestations.findings import Finding
 from countermark.cli.report import Report
 
@@ -34,7 +35,7 @@ def finish(command: str, outputs: Sequence[str], act: Callable[[], Report], *, f
     """
     targets = [_target(text, forms) for text in outputs] or [("text", None)]
     try:
-        report = act()
+        report = _acted(act)
     except CountermarkError as error:
         if Settings.debug:
             raise
@@ -46,6 +47,18 @@ def finish(command: str, outputs: Sequence[str], act: Callable[[], Report], *, f
     raise typer.Exit(int(report.exit))
 
 
+def _acted(act: Callable[[], Report]) -> Report:
+    """What the action reports. What the system refuses and no reader has put into words yet is told here; it is no crash."""
+    try:
+        return act()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        at = Location(str(error.filename)) if error.filename else None
+        why = error.strerror or str(error)
+        raise CannotTellError(Code.UNREADABLE, why, at=at, fix="check the path, the rights and the disk") from error
+
+
 def _target(text: str, forms: Sequence[str]) -> tuple[str, Path | None]:
     form, _, path = text.partition("=")
     known = ("text", "json", *forms)
@@ -55,9 +68,11 @@ def _target(text: str, forms: Sequence[str]) -> tuple[str, Path | None]:
 
 
 def complain(error: CountermarkError) -> None:
-    """One line a mistake on stderr: where, what, its code, and the fix."""
-    for line in str(error).splitlines():
-        sys.stderr.write(f"countermark: {line}\n")
+    """One line a mistake on stderr: where, what, its code, and the fix. Where nobody can be told, the exit code still says it."""
+    with suppress(OSError):
+        for line in str(error).splitlines():
+            sys.stderr.write(f"countermark: {line}\n")
+        sys.stderr.flush()
 
 
 def _render(form: str, command: str, report: Report) -> str:
@@ -93,6 +108,9 @@ def _print(text: str) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         raise SystemExit(_PIPE_CLOSED) from None
+    except OSError as error:
+        why = f"the report cannot be written: {error.strerror}"
+        raise InputError(Code.UNREADABLE, why, at=Location("standard output"), fix="give it room, or -o FORMAT=FILE") from None
 
 
 def render_text(command: str, report: Report) -> str:

@@ -19,6 +19,7 @@ _SHARED = frozenset(
 _VERDICTS = {
     ExitCode.YES: "OK",
     ExitCode.NO: "FAIL",
+    ExitCode.USAGE: "INVALID",
     ExitCode.INVALID: "INVALID",
     ExitCode.CANNOT_TELL: "CANNOT_TELL",
     ExitCode.NOTHING: "NOTHING",

@@ -24,6 +24,7 @@ MAX_TREE_BYTES = 64 << 20
 
 _KEPT_ENVIRONMENT = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 _SET_ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+_DEADLINE_S = 300
 _SETTINGS = {
     "core.fsmonitor": "false",
     "core.hooksPath": "/dev/null",
@@ -41,7 +42,7 @@ class GitRepository:
     """An open repository; a context manager, because one `git cat-file --batch` serves all objects."""
 
     def __init__(self, path: Path) -> None:
-        if not path.is_dir():
+        if not os.path.isdir(path):  # noqa: PTH112 - pathlib raises where a name cannot be looked up
             raise InputError(Code.UNREADABLE, "there is no such folder", at=Location(str(path)), fix="give the folder of a git repository")
         self._batch: subprocess.Popen[bytes] | None = None
         self.path = path
@@ -81,7 +82,12 @@ class GitRepository:
         """
         environment = _environment(settings) | ({"GIT_INDEX_FILE": str(index)} if index else {})
         try:
-            done = subprocess.run(self._command(arguments), input=given, capture_output=True, env=environment, check=False)
+            done = subprocess.run(
+                self._command(arguments), input=given, capture_output=True, env=environment, check=False, timeout=_DEADLINE_S
+            )
+        except subprocess.TimeoutExpired:
+            message = f"git {arguments[0]} did not end within {_DEADLINE_S} s"
+            raise CannotTellError(Code.UNREADABLE, message, at=Location(str(self.path)), fix="look at its configuration") from None
         except (OSError, ValueError) as error:
             raise _no_git(error) from None
         if done.returncode and not may_fail:

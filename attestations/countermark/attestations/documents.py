@@ -1,5 +1,7 @@
 """Documents that a person writes: YAML or JSON of a known kind, checked against its schema, every value with its place."""
 
+import os
+import stat
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +15,8 @@ from countermark.attestations.located import Located, walk
 
 API_VERSION = "countermark.dev/v1"
 MAX_FILE = 64 * 1024 * 1024
+
+_HANDED_OVER = ("/dev/fd/", "/proc/self/fd/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +41,31 @@ class Document:
 
 
 def read_file(path: Path, *, limit: int = MAX_FILE) -> bytes:
-    """The bytes of a regular file of at most `limit` bytes; `InputError` UNREADABLE or TOO_LARGE."""
+    """The bytes of a file of at most `limit` bytes; `InputError` UNREADABLE or TOO_LARGE.
+
+    A named pipe is refused, since nobody may ever write to it; one that a shell handed over (`<(…)`) is read.
+    """
     at = Location(str(path))
     try:
-        with path.open("rb") as file:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode) and not str(path).startswith(_HANDED_OVER):
+                raise InputError(Code.UNREADABLE, "this is a pipe", at=at, fix="give the path of a file")
+            os.set_blocking(file.fileno(), True)
             data = file.read(limit + 1)
-    except OSError as error:
-        raise InputError(Code.UNREADABLE, error.strerror or "it cannot be read", at=at, fix="give the path of a readable file") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it cannot be read"
+        raise InputError(Code.UNREADABLE, why, at=at, fix="give the path of a readable file") from None
     if len(data) > limit:
         raise InputError(Code.TOO_LARGE, f"more than {limit} bytes", at=at, fix="give a smaller file")
     return data
+
+
+def exists(path: Path) -> bool:
+    """Whether something is there; a name that the system cannot even look up is not."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def read_structured(data: bytes, source: str) -> Located:

@@ -19,10 +19,13 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, mldsa, paddin
 
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
+from countermark.attestations.documents import exists, read_file
 from countermark.attestations.errors import CannotTellError, InputError, Location, RefusedError
 
 PASSWORD_VARIABLE = "COUNTERMARK_PASSWORD"
 PUBLIC_KEY_VARIABLE = "COUNTERMARK_PUBLIC_KEY"
+
+MAX_KEY_FILE = 64 * 1024
 
 _SCHEME = re.compile(r"[a-z][a-z0-9]+:")
 
@@ -154,7 +157,7 @@ class Signer:
         The password of an encrypted PEM is `password` or the variable COUNTERMARK_PASSWORD. Raises `InputError` for a file that is
         no private key and `CannotTellError` for a key service that is not reachable or not installed.
         """
-        if not Path(uri).exists() and _SCHEME.match(uri):
+        if _SCHEME.match(uri) and not exists(Path(uri)):
             return cls._from_uri(uri)
         return cls.from_pem(read_key_file(Path(uri)), uri, password)
 
@@ -242,9 +245,5 @@ def _spki(private: PrivateKey) -> bytes:
 
 
 def read_key_file(path: Path) -> bytes:
-    """The bytes of a key file; `InputError` UNREADABLE when it cannot be read."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        why = error.strerror or "unreadable"
-        raise InputError(Code.UNREADABLE, f"{why}", at=Location(str(path)), fix="give the path of a key file") from None
+    """The bytes of a key file of at most 64 KiB; `InputError` when it cannot be read, or is larger."""
+    return read_file(path, limit=MAX_KEY_FILE)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from countermark.attestations.codes import Code
+from countermark.attestations.documents import exists
 from countermark.attestations.errors import CannotTellError, CountermarkError, Location, TamperError
 from countermark.ledger.schema import SCHEMA_REVISION
 
@@ -25,7 +26,7 @@ def connect(path: Path, *, writable: bool = False) -> sqlite3.Connection:
     Raises `CannotTellError`: LEDGER_MISSING, UNREADABLE, LEDGER_LOCKED, or LEDGER_SCHEMA for another program's or another
     version's file.
     """
-    if not path.exists():
+    if not exists(path):
         raise CannotTellError(
             Code.LEDGER_MISSING,
             "there is no ledger here",

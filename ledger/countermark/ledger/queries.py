@@ -83,7 +83,7 @@ class Queries(Snapshot):
         """Every digest, payload and key that begins with these hex digits, five at least. `InputError` BAD_DIGEST otherwise."""
         if len(prefix) < MIN_PREFIX or not _PREFIX.match(prefix):
             message = f"{prefix!r} is not {MIN_PREFIX} or more lower-case hex digits"
-            raise InputError(Code.BAD_DIGEST, message, fix="give more of the digest, without its kind")
+            raise InputError(Code.BAD_DIGEST, message, fix="give more of the digest")
         rows = self.rows(_SEARCH, *_range(prefix))
         return tuple(Hit(kind, digest.hex(), index, role, name) for kind, digest, index, role, name in rows)
 

@@ -19,6 +19,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 from countermark.attestations.codes import Code
+from countermark.attestations.documents import exists
 from countermark.attestations.errors import CannotTellError, InputError, Location
 from countermark.ledger.database import sqlite_errors
 from countermark.ledger.schema import APPLICATION_ID, PAGE_BYTES
@@ -101,7 +102,7 @@ def _set_header(path: Path) -> None:
 
 @contextmanager
 def _transaction(path: Path) -> Iterator[Connection]:
-    if not path.is_file():
+    if not exists(path):
         fix = "make one with `countermark init`, or correct --ledger"
         raise CannotTellError(Code.LEDGER_MISSING, "there is no ledger here", at=Location(str(path)), fix=fix)
     engine = make_engine(path)
