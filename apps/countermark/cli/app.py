@@ -11,6 +11,7 @@ from countermark.attestations.errors import CountermarkError, InputError, Locati
 from countermark.attestations.release import __version__
 from countermark.cli import (
     attest,
+    contract,
     db,
     demo,
     diff,
@@ -58,6 +59,7 @@ verify.app.command("contract")(verify_contract.contract)
 verify.app.command("vsa")(verify_vsa.vsa)
 verify.app.command("ledger")(verify_ledger.ledger_file)
 app.add_typer(verify.app, name="verify")
+app.add_typer(contract.app, name="contract")
 app.command("gate")(gate.gate)
 app.command("explain")(gate.explain_image)
 app.command("search")(search.search)
