@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 ROOMS := attestations ledger contracts cuda_restore migrations apps tests
 
-.PHONY: demo test test-extended lint wheel clean bench-ledger
+.PHONY: demo test test-extended lint wheel clean bench-ledger bench-restore bench-gate
 
 demo: .venv/ready
 	@rm -rf demo
@@ -27,12 +27,18 @@ wheel: .venv/ready
 bench-ledger: .venv/ready
 	@$(BIN)/python -m benchmarks.append
 
+bench-restore: .venv/ready
+	@$(BIN)/python -m benchmarks.restore $(BENCH_ARGS)
+
+bench-gate: .venv/ready
+	@$(BIN)/python -m benchmarks.gate
+
 # Compiled files are made at once: without them every start of the program takes three times as long.
 .venv/ready: requirements-dev.txt pyproject.toml
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	@$(BIN)/python -m compileall -q .venv/lib $(ROOMS) || true
+	@$(BIN)/python -m compileall -q -j 0 .venv/lib $(ROOMS) || true
 	@touch $@
 
 clean:
