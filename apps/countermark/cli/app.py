@@ -25,8 +25,10 @@ from countermark.cli import (
     negative,
     query,
     record,
+    restore,
     schema,
     search,
+    snapshot,
     verify,
     verify_bundle,
     verify_contract,
@@ -45,6 +47,7 @@ app = typer.Typer(
 app.command("init")(init.init)
 app.add_typer(key.app, name="key")
 record.app.command("evidence")(evidence.record)
+record.app.command("snapshot")(snapshot.record)
 app.add_typer(record.app, name="record")
 app.command("endorse")(evidence.endorse)
 app.command("attest")(attest.attest)
@@ -58,8 +61,11 @@ verify.app.command("layout")(legacy.layout)
 verify.app.command("contract")(verify_contract.contract)
 verify.app.command("vsa")(verify_vsa.vsa)
 verify.app.command("ledger")(verify_ledger.ledger_file)
+verify.app.command("snapshot")(snapshot.verify)
+verify.app.command("receipt")(snapshot.verify_receipt)
 app.add_typer(verify.app, name="verify")
 app.add_typer(contract.app, name="contract")
+app.add_typer(restore.app, name="restore")
 app.command("gate")(gate.gate)
 app.command("explain")(gate.explain_image)
 app.command("search")(search.search)

@@ -1,0 +1,190 @@
+"""`restore qualify`: the ladder under attestation. The run is signed and appended with its plan, its trace and what it is worth."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from countermark.actions.appending import append, sign, submission
+from countermark.actions.clock import now
+from countermark.actions.evidence_records import FILE_TYPE, Appended
+from countermark.actions.restore.engine_source import CleanSource, EngineSource, clean_source, engine_source
+from countermark.actions.restore.link import Link, check_folder, write_link
+from countermark.actions.restore.snapshot_root import find_root
+from countermark.actions.workspace import Workspace, open_reader
+from countermark.attestations.codes import ExitCode, Outcome
+from countermark.attestations.digests import Digest, DigestKind
+from countermark.attestations.documents import load_document, read_file
+from countermark.attestations.envelope import Envelope
+from countermark.attestations.errors import InputError
+from countermark.attestations.keys import Signer
+from countermark.attestations.located import JsonValue
+from countermark.attestations.outcomes import restore_outcome
+from countermark.attestations.predicate_types import PredicateName
+from countermark.attestations.statement import Statement, Subject
+from countermark.attestations.times import Instant
+from countermark.attestations.trust import TrustPolicy
+from countermark.attestations.verifier import PolicyTrust, Verifier
+from countermark.cuda_restore.ladder import DEFAULT_SHAPE, Qualification
+from countermark.cuda_restore.ladder import qualify as climb
+from countermark.cuda_restore.manifest import MANIFEST_BYTES_MAX
+from countermark.cuda_restore.oracle_prompt import OracleShape
+from countermark.cuda_restore.qualified_ranks import SignedRoot
+from countermark.cuda_restore.reader import LoadedManifest, load_manifest
+from countermark.cuda_restore.receipts import Basis, derive_receipts, tested_scope
+from countermark.cuda_restore.restore_plan import KIND, RestorePlan
+from countermark.cuda_restore.restore_run import restore_run
+from countermark.cuda_restore.result import RestoreOutcome
+from countermark.ledger.leaf import EntryKind
+from countermark.ledger.read import Head
+from countermark.ledger.submission import Submission
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Qualified:
+    """A climb, its predicate, and the statements that were appended: the run, then its receipts. `link` are the files of a link."""
+
+    found: Qualification
+    run: dict[str, Any]
+    appended: tuple[Appended, ...]
+    head: Head
+    link: tuple[Path, ...] = ()
+
+    @property
+    def exit(self) -> ExitCode:
+        """Yes when everything held; no when something failed or the prefix is recomputed; otherwise it cannot be told."""
+        return _exit(self.found, self.run)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A plan, its bytes, and its manifests as far as they read."""
+
+    plan: RestorePlan
+    data: bytes
+    loaded: tuple[LoadedManifest, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> "_Plan":
+        """Read a plan. A manifest that is not there is a mistake in it; one that is damaged is for the ladder to find."""
+        data = read_file(path)
+        plan = RestorePlan.of(load_document(data, str(path), KIND), path.parent)
+        for rank in plan.ranks:
+            read_file(rank.manifest, limit=MANIFEST_BYTES_MAX)
+        try:
+            loaded = tuple(load_manifest(rank.manifest) for rank in plan.ranks)
+        except InputError:
+            return cls(plan, data, ())
+        plan.check(loaded)
+        return cls(plan, data, loaded)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known before a run: the trust policy, the signed root, the engine and its work tree."""
+
+    trust: TrustPolicy
+    signed: SignedRoot | None
+    source: EngineSource
+    clean: CleanSource
+
+
+@dataclass(frozen=True, slots=True)
+class _Signed:
+    """A statement, its envelope, and what goes into the ledger."""
+
+    statement: Statement
+    envelope: Envelope
+    submission: Submission
+
+
+@dataclass(frozen=True, slots=True)
+class _Qualifier:
+    """Signs as the qualifier, and verifies as everybody else will."""
+
+    signer: Signer
+    verifier: Verifier
+    at: Instant = field(default_factory=now)
+
+    def sign(self, name: PredicateName, about: Digest, predicate: dict[str, JsonValue]) -> _Signed:
+        statement = Statement((Subject.of(about),), name.uri, predicate)
+        envelope = sign(statement, self.signer)
+        return _Signed(statement, envelope, submission(self.verifier.verify(envelope, at=self.at)))
+
+    def keep(self, data: bytes) -> Submission:
+        """A file, kept under its digest."""
+        return Submission.sign(EntryKind.ATTESTATION, FILE_TYPE, data, self.signer)
+
+
+def qualify(
+    workspace: Workspace,
+    plan_file: Path,
+    key: str | None,
+    *,
+    engine_commit: str | None = None,
+    link: Path | None = None,
+    shape: OracleShape = DEFAULT_SHAPE,
+) -> Qualified:
+    """Climb the rungs of a plan, and append what came of it in one transaction. `shape` is the size of the bundled oracle.
+
+    Raises `RefusedError` when no trusted statement of the ledger lists the manifests, `InputError` for a plan that has no meaning,
+    `CannotTellError` without its device; nothing is appended then.
+    """
+    if link:
+        check_folder(link)
+    planned = _Plan.read(plan_file)
+    signer = workspace.signer("qualifier", key)
+    known = _known(workspace, planned, engine_source(engine_commit))
+    if planned.plan.image:
+        tested_scope(planned.plan, known.signed)
+    begun = now().whole_seconds()
+    found = climb(planned.plan, known.signed, shape=shape)
+    qualifier = _Qualifier(signer, Verifier(PolicyTrust(known.trust)))
+    statements = _statements(qualifier, found, known, begun)
+    receipts, head = append(workspace, [qualifier.keep(planned.data), qualifier.keep(found.trace), *(one.submission for one in statements)])
+    appended = tuple(Appended(one.statement, receipt) for one, receipt in zip(statements, receipts[2:], strict=True))
+    run: Any = statements[0].statement.predicate
+    passed = _exit(found, run) is ExitCode.YES
+    files = write_link(link, _link(planned, plan_file, found, statements), signer) if link and passed else ()
+    return Qualified(found, run, appended, head, files)
+
+
+def _exit(found: Qualification, run: JsonValue) -> ExitCode:
+    outcome = restore_outcome(run)
+    if found.outcome is RestoreOutcome.RECOMPUTE or outcome is Outcome.FAIL:
+        return ExitCode.NO
+    return ExitCode.YES if outcome is Outcome.PASS else ExitCode.CANNOT_TELL
+
+
+def _known(workspace: Workspace, planned: _Plan, source: EngineSource) -> _Known:
+    trust = workspace.trust()
+    with open_reader(workspace, trust) as reader:
+        signed = find_root(reader, trust, [one.digest for one in planned.loaded]) if planned.loaded else None
+        return _Known(trust, signed, source, clean_source(reader, trust, source))
+
+
+def _statements(qualifier: _Qualifier, found: Qualification, known: _Known, begun: Instant) -> list[_Signed]:
+    """The run, about the image or else the engine's commit, and the receipts that rest on it."""
+    run = restore_run(found, known.source.engine)
+    image = found.plan.image
+    signed = qualifier.sign(PredicateName.RESTORE_RUN, image or known.source.engine.source, run)
+    payload = Digest.of(DigestKind.PAYLOAD, signed.envelope.payload)
+    basis = Basis(payload, restore_outcome(run), begun, qualifier.at.whole_seconds(), known.clean.outcome, known.clean.shown_by)
+    receipts = derive_receipts(found, basis)
+    return [signed, *(qualifier.sign(PredicateName.QUALIFICATION_RECEIPT, image, receipt) for receipt in receipts if image)]
+
+
+def _link(planned: _Plan, plan_file: Path, found: Qualification, statements: Sequence[_Signed]) -> Link:
+    """The step's link: plan and manifests by their paths from the plan's folder, and what was signed."""
+    run, *receipts = statements
+    products = {"restore-run.json": run.envelope.to_json().encode(), "trace.jsonl": found.trace}
+    for one in receipts:
+        predicate: Any = one.statement.predicate
+        products[f"{predicate['capability']}.json"] = one.envelope.to_json().encode()
+    manifests = {_name(one.path, plan_file.parent): one.digest.hex for one in planned.loaded}
+    return Link({plan_file.name: planned.plan.digest.hex, **manifests}, products, {"return-value": 0, "outcome": str(found.outcome)})
+
+
+def _name(path: Path, folder: Path) -> str:
+    """A file as a layout's rules name it."""
+    return (path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
