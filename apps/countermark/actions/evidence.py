@@ -5,13 +5,14 @@ derived rows; a row that is missing there can only deny.
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.envelope import Envelope, Signature
-from countermark.attestations.errors import CountermarkError, InputError, RefusedError
+from countermark.attestations.errors import CountermarkError, InputError, Location, RefusedError
 from countermark.attestations.statement import Statement
 from countermark.attestations.times import Instant
 from countermark.attestations.trust import TrustPolicy
@@ -38,7 +39,7 @@ class Gatherer:
     def gather(self, subject: Digest, platform: str | None = None) -> tuple[tuple[Record, ...], int]:
         """The records, in the order of the log, and the number of notices that were walked."""
         notices = self._reader.notices()
-        records = {record.index: record for record in self._records(notices)}
+        records = {record.index: record for record in self._statements(notices)}
         names = Names.of(subject, Evidence.of(relevant(records.values(), subject), self._policy), platform)
         for digest in sorted({subject} | names.passes | names.rejections):
             self._add(records, self._reader.find_subject(digest.kind, digest.hex))
@@ -46,8 +47,11 @@ class Gatherer:
         return tuple(records[index] for index in sorted(records)), len(notices)
 
     def records(self, indices: Iterable[int]) -> tuple[Record, ...]:
-        """The records of these entries, each proven; those that the log had not admitted yet, where it was rewound, are left out."""
-        return tuple(self._records(self._reader.entry(index) for index in indices if index < self._reader.head.size))
+        """The records of these entries, each proven; those that the log had not admitted yet, where it was rewound, are left out.
+
+        `InputError` for an attestation that is no statement: a kept file, a link of before attestations.
+        """
+        return tuple(self._record(entry) for entry in self._admitted(indices) if entry.leaf.kind is EntryKind.ATTESTATION)
 
     def _add_what_they_rest_on(self, records: dict[int, Record]) -> None:
         """The operands from which receipts are recomputed, and theirs in turn."""
@@ -59,16 +63,27 @@ class Gatherer:
             waiting = [records[index] for index in sorted(set(records) - known)]
 
     def _add(self, records: dict[int, Record], indices: Iterable[int]) -> None:
-        records.update((record.index, record) for record in self.records(index for index in indices if index not in records))
+        new = self._admitted(index for index in indices if index not in records)
+        records.update((record.index, record) for record in self._statements(new))
 
-    def _records(self, entries: Iterable[Entry]) -> Iterator[Record]:
-        return (self._record(entry) for entry in entries if entry.leaf.kind is EntryKind.ATTESTATION)
+    def _admitted(self, indices: Iterable[int]) -> Iterator[Entry]:
+        return (self._reader.entry(index) for index in indices if index < self._reader.head.size)
+
+    def _statements(self, entries: Iterable[Entry]) -> Iterator[Record]:
+        """Those that are statements; what is none, whatever its bytes look like, was said by nobody."""
+        for entry in entries:
+            if entry.leaf.kind is EntryKind.ATTESTATION:
+                with suppress(InputError):
+                    yield self._record(entry)
 
     def _record(self, entry: Entry) -> Record:
         """An entry as evidence: who signed it, in which roles they may, and why it does not count if it does not."""
         source = f"entry {entry.index}"
         signatures = tuple(Signature(item.signature, item.key_sha256.hex()) for item in entry.leaf.signatures)
         envelope = Envelope(entry.payload, entry.leaf.payload_type, signatures, source)
+        if not envelope.holds_statement:
+            message = f"it is {envelope.payload_type}, which is no statement"
+            raise InputError(Code.PAYLOAD_TYPE, message, at=Location(source), fix="name an entry that is a statement")
         admitted = Instant.from_ms(entry.leaf.admitted_ms)
         results = self._bundled(entry, source) if any(entry.leaf.bundle_sha256) else self._verifier.judge_signatures(envelope, admitted)
         statement = Statement.parse(entry.payload, source)
