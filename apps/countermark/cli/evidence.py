@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from countermark.attestations.located import JsonValue
-from countermark.cli.options import DEFAULT_LEDGER, LedgerOption, OutputOption, SigningKeyOption, TrustOption
+from countermark.cli.formats import FINDINGS
+from countermark.cli.options import DEFAULT_LEDGER, FindingsOption, LedgerOption, OutputOption, SigningKeyOption, TrustOption
 from countermark.cli.output import finish
 from countermark.cli.report import Report
 
@@ -45,24 +46,27 @@ def record(
     finish("record evidence", output, act)
 
 
-def verify(files: FilesArgument, adapter: AdapterOption = None, bind: BindOption = [], output: OutputOption = []) -> None:
+def verify(files: FilesArgument, adapter: AdapterOption = None, bind: BindOption = [], output: FindingsOption = []) -> None:
     """Judge outside evidence documents by themselves. Needs no ledger, key or network."""
 
     def act() -> Report:
         from countermark.actions.evidence_records import read_evidence
         from countermark.attestations.codes import ExitCode
+        from countermark.cli.formats.checks import reading_check
 
         readings = read_evidence(files, adapter, bind)
+        found = [_at_paths(reading, files) for reading in readings]
         return Report(
             exit=ExitCode.first_of(reading.exit for reading in readings),
             evaluated=sum(1 for reading in readings if reading.claims),
             of=len(readings),
-            findings=tuple(finding for reading in readings for finding in reading.findings),
+            findings=tuple(finding for findings in found for finding in findings),
             text="\n".join(_reading_text(reading) for reading in readings),
+            checks=tuple(map(reading_check, readings, found)),
             extra={"documents": [reading.predicate() for reading in readings]},
         )
 
-    finish("verify evidence", output, act)
+    finish("verify evidence", output, act, forms=FINDINGS)
 
 
 def endorse(
@@ -109,6 +113,20 @@ def recorded_report(done: "EvidenceRecorded") -> Report:
 
 def _findings(readings: "Sequence[EvidenceReading]") -> "tuple[Finding, ...]":
     return tuple(finding for reading in readings for finding in reading.findings)
+
+
+def _at_paths(reading: "EvidenceReading", files: list[Path]) -> "tuple[Finding, ...]":
+    """The findings of a document under the paths that were given, where a reading names each file from the folder of its document."""
+    from dataclasses import replace
+
+    given = {path.name: path for path in files}
+    folder = given.get(reading.root.name, Path()).parent
+
+    def placed(finding: "Finding") -> "Finding":
+        at = finding.location
+        return replace(finding, location=replace(at, file=str(given.get(at.file, folder / at.file)))) if at else finding
+
+    return tuple(map(placed, reading.findings))
 
 
 def _said(predicate: JsonValue) -> str:

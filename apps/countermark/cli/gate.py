@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countermark.cli.options import DEFAULT_LEDGER, LedgerOption, OutputOption, SigningKeyOption, TrustOption
+from countermark.cli.formats import FINDINGS
+from countermark.cli.options import DEFAULT_LEDGER, FindingsOption, LedgerOption, OutputOption, SigningKeyOption, TrustOption
 from countermark.cli.output import finish
 from countermark.cli.report import Report
 
@@ -35,7 +36,7 @@ def gate(
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
     key: SigningKeyOption = None,
-    output: OutputOption = [],
+    output: FindingsOption = [],
 ) -> None:
     """Decide whether an image may be released or served. Reaches no network."""
 
@@ -51,7 +52,7 @@ def gate(
 
         return decision_report(decided, record_decisions(workspace, decided.decisions, decided.documents.files, key))
 
-    finish("gate", output, act, forms=("vsa",) if record else ())
+    finish("gate", output, act, forms=(*FINDINGS, *(("vsa",) if record else ())))
 
 
 def explain_image(
@@ -109,6 +110,7 @@ def decision_report(decided: "Decided", recorded: "list[RecordedDecision]") -> R
     """The decisions, and where they stand in the ledger if they were recorded."""
     from countermark.actions.clock import made_now
     from countermark.attestations.codes import ExitCode
+    from countermark.cli.formats.checks import decision_checks
     from countermark.contracts.explain_text import explain
 
     decisions = decided.decisions
@@ -129,6 +131,7 @@ def decision_report(decided: "Decided", recorded: "list[RecordedDecision]") -> R
         text=text.rstrip(),
         verdict="ALLOW" if all(decision.verdict == "ALLOW" for decision in decisions) else "DENY",
         bare=True,
+        checks=tuple(check for decision in decisions for check in decision_checks(decision)),
         forms={"vsa": "\n".join(item.summary.to_json() for item in recorded)},
         extra={
             "decisions": [{"id": item.id, "core": item.core(), "made": made} for item in decisions],

@@ -24,4 +24,10 @@ SigningKeyOption: TypeAlias = Annotated[
 OutputOption: TypeAlias = Annotated[
     list[str], typer.Option("--output", "-o", metavar="FORMAT[=PATH]", help="text or json; repeatable.", show_default=False)
 ]
+FindingsOption: TypeAlias = Annotated[
+    list[str],
+    typer.Option(
+        "--output", "-o", metavar="FORMAT[=PATH]", help="text, json, markdown, sarif, junit or github; repeatable.", show_default=False
+    ),
+]
 DEFAULT_LEDGER = "countermark.db"

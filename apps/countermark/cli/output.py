@@ -9,9 +9,10 @@ from pathlib import Path
 
 import typer
 
-from countermark.attestations.codes import Code, ExitCode, Outcome, Severity
+from countermark.attestations.codes import Code, Outcome, Severity
 from countermark.attestations.errors import CannotTellError, CountermarkError, InputError, Location, UsageError
 from countermark.attestations.findings import Finding
+from countermark.cli.formats import FINDINGS, render
 from countermark.cli.report import Report
 
 _PIPE_CLOSED = 141
@@ -31,7 +32,8 @@ class Settings:
 def finish(command: str, outputs: Sequence[str], act: Callable[[], Report], *, forms: Sequence[str] = ()) -> None:
     """Run a command's action, print its report in each format that was asked for, and leave with its exit code.
 
-    `forms` are the formats that this command offers beside text and JSON.
+    `forms` are the formats that this command offers beside text and JSON. A command that cannot answer says so in all of them but those
+    that only it can write.
     """
     targets = [_target(text, forms) for text in outputs] or [("text", None)]
     try:
@@ -41,9 +43,11 @@ def finish(command: str, outputs: Sequence[str], act: Callable[[], Report], *, f
             raise
         report = Report.of_error(error)
         complain(error)
-        targets = [target for target in targets if target[0] == "json"]
+        targets = [target for target in targets if target[0] in ("json", *FINDINGS)]
     for form, path in targets:
         _emit(_render(form, command, report), form, path)
+        if form == "github":
+            _add_step_summary(command, report)
     raise typer.Exit(int(report.exit))
 
 
@@ -78,9 +82,30 @@ def complain(error: CountermarkError) -> None:
 def _render(form: str, command: str, report: Report) -> str:
     if form == "json":
         return json.dumps(report.to_json(command), indent=2, ensure_ascii=False)
+    if form in FINDINGS:
+        return render(form, command, report)
     if form != "text":
         return report.forms[form]
     return render_text(command, report)
+
+
+def _add_step_summary(command: str, report: Report) -> None:
+    """Append the report to the page of a GitHub job, where one is asked for by the environment that GitHub gives to a step."""
+    page = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not page:
+        return
+    from countermark.cli.formats.github import step_summary
+
+    try:
+        with Path(page).open("a", encoding="utf-8") as out:
+            out.write(step_summary(command, report))
+    except OSError as error:
+        raise _unwritable(page, error) from None
+
+
+def _unwritable(path: str, error: OSError) -> InputError:
+    why = error.strerror or "it cannot be written"
+    return InputError(Code.UNREADABLE, why, at=Location(path), fix="give a path that can be written")
 
 
 def _emit(text: str, form: str, path: Path | None) -> None:
@@ -91,8 +116,7 @@ def _emit(text: str, form: str, path: Path | None) -> None:
     try:
         path.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
-        why = error.strerror or "it cannot be written"
-        raise InputError(Code.UNREADABLE, why, at=Location(str(path)), fix="give a path that can be written") from None
+        raise _unwritable(str(path), error) from None
 
 
 def say(line: str) -> None:
@@ -120,19 +144,19 @@ def render_text(command: str, report: Report) -> str:
     parts = [report.text] if report.text else []
     parts.extend(finding_text(finding) for finding in report.findings)
     parts.extend(f"- not evaluated: {name}" for name in report.not_evaluated)
-    counted = f" · evaluated {report.evaluated} of {report.of}" if report.of or report.exit == ExitCode.NOTHING else ""
-    head = f" · ledger {report.ledger['origin']} at {report.ledger['size']}" if report.ledger else ""
-    parts.append(f"{report.verdict_word()}  {command}{counted}{head} · exit {int(report.exit)}")
+    parts.append(report.verdict_line(command))
     return "\n".join(parts)
 
 
 def finding_text(finding: Finding) -> str:
-    """A finding as an aligned block of lines."""
+    """A finding as an aligned block of lines. What a file says is shown without control characters, since a terminal obeys those."""
+    from countermark.contracts.explain_text import plain
+
     mark = "!" if finding.severity is not Severity.BLOCK else _MARKS.get(finding.outcome, "?")
     where = str(finding.location) if finding.location else (finding.subject or "")
     first = "  ".join(part for part in (f"{mark} {where}".rstrip(), finding.checker or "", f"[{finding.code}]") if part)
     rows = (("required", finding.required), ("observed", finding.observed), ("evidence", ", ".join(finding.evidence)), ("fix", finding.fix))
-    return "\n".join([first, *(f"    {name:<9} {text}" for name, text in rows if text)])
+    return "\n".join([plain(first), *(f"    {name:<9} {plain(text)}" for name, text in rows if text)])
 
 
 def _coloured(text: str) -> str:

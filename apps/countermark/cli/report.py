@@ -28,9 +28,26 @@ _VERDICTS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that a command was to evaluate: an invariant of a contract, a requirement about an image, a document."""
+
+    group: str
+    name: str
+    outcome: Outcome
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def blocks(self) -> bool:
+        """Whether it keeps the answer from being a yes; what nobody asked for does not."""
+        idle = self.outcome in (Outcome.PASS, Outcome.SKIPPED, Outcome.NOT_APPLICABLE)
+        return not idle or any(finding.severity is Severity.BLOCK for finding in self.findings)
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """The answer of one command. `text` is the human part, printed above the findings; `extra` is what only this command has;
-    a `bare` report is its text alone; `forms` are what this command offers beside text and JSON."""
+    a `bare` report is its text alone; `forms` are what this command offers beside text and JSON; `checks` are what was to be evaluated,
+    each with those of its findings that are not among `findings`, or all of them."""
 
     exit: ExitCode = ExitCode.YES
     evaluated: int = 0
@@ -44,6 +61,12 @@ class Report:
     extra: Mapping[str, Any] = field(default_factory=dict)
     bare: bool = False
     forms: Mapping[str, str] = field(default_factory=dict)
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def told(self) -> tuple[Finding, ...]:
+        """Every finding once, those of the checks behind the others."""
+        return tuple(dict.fromkeys([*self.findings, *(finding for check in self.checks for finding in check.findings)]))
 
     @classmethod
     def of_error(cls, error: CountermarkError) -> "Report":
@@ -54,6 +77,12 @@ class Report:
     def verdict_word(self) -> str:
         """The word of the closed list that stands for the exit code, unless the command has its own."""
         return self.verdict or _VERDICTS[self.exit]
+
+    def verdict_line(self, command: str) -> str:
+        """The answer on one line: the verdict, what was evaluated, the ledger's head and the exit code."""
+        counted = f" · evaluated {self.evaluated} of {self.of}" if self.of or self.exit == ExitCode.NOTHING else ""
+        head = f" · ledger {self.ledger['origin']} at {self.ledger['size']}" if self.ledger else ""
+        return f"{self.verdict_word()}  {command}{counted}{head} · exit {int(self.exit)}"
 
     def to_json(self, command: str) -> dict[str, Any]:
         """The report object; its shape is versioned by its schema."""

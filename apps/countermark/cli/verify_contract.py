@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countermark.cli.options import DEFAULT_LEDGER, LedgerOption, OutputOption, SigningKeyOption, TrustOption
+from countermark.cli.formats import FINDINGS
+from countermark.cli.options import DEFAULT_LEDGER, FindingsOption, LedgerOption, SigningKeyOption, TrustOption
 from countermark.cli.output import finish
 from countermark.cli.report import Report
 
@@ -21,7 +22,7 @@ def contract(
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
     key: SigningKeyOption = None,
-    output: OutputOption = [],
+    output: FindingsOption = [],
 ) -> None:
     """Hold contracts against a repository: the same pin everywhere. Needs no ledger, key, GPU or network."""
 
@@ -35,12 +36,13 @@ def contract(
         workspace = Workspace.at(ledger, trust)
         return contract_report([judge_commit(path, root, workspace, key, against) for path in files], against)
 
-    finish("verify contract", output, act)
+    finish("verify contract", output, act, forms=FINDINGS)
 
 
 def contract_report(judged: "list[Judged]", against: str | None = None) -> Report:
     """Every finding of every contract, what was recorded, and what changed since a revision."""
     from countermark.attestations.codes import ExitCode
+    from countermark.cli.formats.checks import contract_checks
 
     recorded = [item.recorded for item in judged if item.recorded]
     last = recorded[-1] if recorded else None
@@ -55,6 +57,7 @@ def contract_report(judged: "list[Judged]", against: str | None = None) -> Repor
         not_evaluated=tuple(name for item in judged for name in item.verdict.not_evaluated),
         ledger=last.head.to_json() if last else None,
         text="\n".join(_line(item) for item in judged),
+        checks=tuple(check for item in judged for check in contract_checks(item.verdict)),
         extra={
             "contracts": [item.verdict.predicate() for item in judged],
             **({"recorded": receipts} if receipts else {}),
