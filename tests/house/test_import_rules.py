@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ROOTS = ["attestations", "ledger", "contracts", "cuda_restore", "migrations", "apps"]
 RULES = [rule["name"] for rule in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]]
-LAYERS, PURE, RECORDERS, READ_PATH, NETWORK = RULES[:5]
+LAYERS, PURE, RECORDERS, READ_PATH, NETWORK, REFERENCE, FAULTS = RULES
 
 BREAKS = [
     ("attestations/countermark/attestations/digests.py", "countermark.ledger.merkle", LAYERS),
@@ -31,6 +31,8 @@ BREAKS = [
     ("ledger/countermark/ledger/read.py", "sqlalchemy", READ_PATH),
     ("ledger/countermark/ledger/snapshot.py", "alembic", READ_PATH),
     ("ledger/countermark/ledger/read.py", "countermark.ledger.tables", READ_PATH),
+    ("cuda_restore/countermark/cuda_restore/reference.py", "countermark.cuda_restore.plan", REFERENCE),
+    ("cuda_restore/countermark/cuda_restore/engine.py", "countermark.cuda_restore.faults", FAULTS),
     ("ledger/countermark/ledger/read.py", "urllib3", NETWORK),
     ("contracts/countermark/contracts/scope.py", "requests", NETWORK),
 ]
