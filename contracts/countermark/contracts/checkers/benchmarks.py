@@ -29,6 +29,78 @@ class ExecutionRevision(RecordChecker):
                 )
 
 
+class TargetDraftPinned(RecordChecker):
+    """Reads which target and which draft were measured."""
+
+    name = "bench.target-draft-pinned"
+    rule = "A run names target and draft apart, each by a whole revision, and the number of draft tokens."
+    ids = ("BM-04",)
+    parameters = record_fields(
+        "target",
+        "draft",
+        "tokens",
+        target=pointer("the target's revision"),
+        draft=pointer("the draft's revision"),
+        tokens=pointer("how many tokens the draft proposes"),
+    )
+
+    def applies(self, block: Block) -> bool:
+        """A run without speculation has no draft to name."""
+        tokens = block.maybe("tokens")
+        return not (tokens and tokens.value == 0)
+
+    def judge(self, block: Block) -> Iterator[Finding]:
+        """One finding for each part that is missing, and one when the two are one."""
+        whole_revision = ValueType.REVISION
+        values = {}
+        for name in ("target", "draft"):
+            found = block.maybe(name)
+            values[name] = referred(found.value, whole_revision) if found else None
+            if not (isinstance(values[name], str) and whole_revision.form and whole_revision.form.fullmatch(str(values[name]))):
+                observed = shown(found.value) if found else "nothing"
+                yield self.violation(
+                    block.place(name), required=whole_revision.words, observed=observed, fix=f"record the whole revision of the {name}"
+                )
+        if values["target"] == values["draft"] and values["draft"] is not None:
+            yield self.violation(
+                block.place("draft"), required="another revision than the target's", observed=shown(values["draft"]), fix="record the draft"
+            )
+        tokens = block.maybe("tokens")
+        if not (tokens and isinstance(tokens.value, int) and not isinstance(tokens.value, bool) and tokens.value > 0):
+            observed = shown(tokens.value) if tokens else "nothing"
+            yield self.violation(
+                block.place("tokens"), required="a number of tokens", observed=observed, fix="record how many tokens the draft proposes"
+            )
+
+
+class TestedVsConfigured(RecordChecker):
+    """Compares what is claimed with what was tested, not with what is configured."""
+
+    name = "bench.tested-vs-configured"
+    rule = "A claim states the tokens that were tested, not the limit that is configured."
+    ids = ("BM-30",)
+    parameters = record_fields(
+        "claimed",
+        "tested",
+        claimed=operand("the tokens of the claim: a pointer, or a fact"),
+        tested=pointer("the tokens that were tested"),
+        configured=pointer("the limit that is configured"),
+    )
+
+    def judge(self, block: Block) -> Iterator[Finding]:
+        """One finding for a claim above what was tested, and one for a test above the limit."""
+        claimed, tested = block.operand("claimed"), block.one("tested")
+        if integer(claimed) > integer(tested):
+            required = f"at most {tested.value}, which were tested (line {tested.at.line})"
+            yield self.violation(
+                claimed.at, required=required, observed=str(claimed.value), fix="claim what was tested, or test what is claimed"
+            )
+        configured = block.maybe("configured")
+        if configured and integer(tested) > integer(configured):
+            required = f"at most {configured.value}, the configured limit"
+            yield self.violation(tested.at, required=required, observed=str(tested.value), fix="record the limit of the run")
+
+
 class Repetitions(RecordChecker):
     """Counts repetitions and boots."""
 

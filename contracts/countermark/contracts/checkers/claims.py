@@ -1,9 +1,10 @@
-"""`claim.within-evidence` (catalogue GC-45): no document says more of an image than its records do."""
+"""Rules about what documents say: no more than the records do, and the whole of it (catalogue GC-45, GC-46)."""
 
+import re
 from collections.abc import Iterator, Mapping
 
 from countermark.attestations.codes import Code, Status
-from countermark.attestations.errors import NothingError
+from countermark.attestations.errors import Location, NothingError
 from countermark.attestations.findings import Finding
 from countermark.contracts.checkers.base import Case, Checker, Parameters, Result
 from countermark.contracts.checkers.parameters import choice, fields, group, many, objects, pointer, pointers, table, text, texts
@@ -22,6 +23,8 @@ _RANK = {
 }
 _WORDS = {str(status): status for status in Status}
 _LEAST_PREFIX = 7
+_SECTIONS = ("Conditions", "Measurement", "Result", "Conclusion", "Limitations")
+_HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*$", re.MULTILINE)
 
 
 class WithinEvidence(Checker):
@@ -85,3 +88,56 @@ class WithinEvidence(Checker):
             required = f"at most {derived}, which the records give {claim.digest}" if derived else f"a record of {claim.digest}"
             fix = f"write {derived or 'unqualified'}, or record the evidence"
             yield self.violation(claim.at, required=required, observed=shown(claim.word), fix=fix, code=Code.CLAIM_EXCEEDS)
+
+
+class FiveSections(Checker):
+    """Looks for the parts of an evidence document."""
+
+    name = "claim.five-sections"
+    rule = "An evidence document has conditions, measurement, result, conclusion and limitations, and none of them is empty."
+    ids = ("GC-46",)
+    parameters = fields(
+        documents=many("paths or globs of Markdown documents", text("a path or glob"), minimum=0),
+        records=many(
+            "records with these parts",
+            group(
+                "one kind of record",
+                "file",
+                "sections",
+                file=text("path or glob"),
+                each=pointer("the blocks with the parts"),
+                sections=pointers("the parts"),
+            ),
+        ),
+        sections=many("names of the headings; the five by default", text("a heading")),
+    )
+
+    def check(self, case: Case, given: Parameters) -> Result:
+        """One finding for each part that is missing or empty."""
+        wanted = texts(given.get("sections")) or list(_SECTIONS)
+        patterns = texts(given.get("documents"))
+        paths = dict.fromkeys(path for pattern in patterns for path in case.tree.glob(pattern))
+        if patterns and not paths:
+            raise NothingError(Code.NOTHING_EVALUATED, f"no file matches {' or '.join(patterns)}", at=case.at, fix="correct the paths")
+        found = [block for entry in objects(given.get("records")) for block in blocks(case, entry)]
+        in_documents = [finding for path in paths for finding in self._document(path, decoded(case.tree.read(path), path), wanted)]
+        in_records = [finding for block in found for finding in self._record(block)]
+        return Result(len(paths) + len(found), (*in_documents, *in_records))
+
+    def _document(self, path: str, page: str, wanted: list[str]) -> Iterator[Finding]:
+        headings = list(_HEADING.finditer(page))
+        ends = [*(heading.start() for heading in headings[1:]), len(page)]
+        bodies = {heading[2].strip().lower(): (heading, page[heading.end() : end]) for heading, end in zip(headings, ends, strict=True)}
+        for name in wanted:
+            heading, body = bodies.get(name.lower(), (None, ""))
+            if not body.strip():
+                line = page.count("\n", 0, heading.start(2)) + 1 if heading else 1
+                observed = "an empty one" if heading else "none"
+                yield self.violation(Location(path, line), required=f"a section {name}", observed=observed, fix=f"write the {name.lower()}")
+
+    def _record(self, block: Block) -> Iterator[Finding]:
+        for name in texts(block.given["sections"]):
+            found = block.find(name)
+            if not found or found[0].value in (None, "", [], {}):
+                fix = "write it; what was not observed is said, not left out"
+                yield self.violation(block.at(name), required=f"{name}", observed="nothing", fix=fix)

@@ -1,6 +1,6 @@
-"""`compat.fields-unchanged` (catalogue FM-07): what stored data depends on is what it was, or the change is a declared one."""
+"""Rules about compatibility: what stored data depends on is what it was, and versions fit each other (catalogue FM-07, GC-19)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from countermark.attestations.codes import Code
@@ -8,11 +8,13 @@ from countermark.attestations.errors import InputError, Location
 from countermark.attestations.findings import Finding
 from countermark.contracts.checkers.base import Case, Checker, Parameters, Result
 from countermark.contracts.checkers.differences import Difference, differences
-from countermark.contracts.checkers.parameters import fields, many, text, texts
+from countermark.contracts.checkers.parameters import fields, flag, many, pointer, table, text, texts
+from countermark.contracts.checkers.records import Block, RecordChecker, record, record_fields
+from countermark.contracts.locators.base import Found
 from countermark.contracts.locators.compose import ComposeFile
 from countermark.contracts.locators.structured import Document
 from countermark.contracts.lock import Lock, locked
-from countermark.contracts.pins import shown
+from countermark.contracts.pins import same, shown
 from countermark.contracts.places import Occurrence
 
 
@@ -65,3 +67,41 @@ def _place(case: Case, occurrences: list[Occurrence], pointer: str) -> Location:
     if pointer and isinstance(parsed, Document | ComposeFile):
         return parsed.at((own.at.pointer or "") + pointer)
     return own.at
+
+
+class Pair(RecordChecker):
+    """Looks versions up in a list of those that fit and those that do not."""
+
+    name = "compat.pair"
+    rule = "The versions in use are on no list of pairs that do not fit, and on the list of those that do where that is demanded."
+    ids = ("GC-19",)
+    parameters = record_fields(
+        "versions",
+        "list",
+        versions=table("pointers to the versions, by the name that the list has for them", pointer("a version")),
+        list=text("the path of the list: `deny` and `allow`, each a list of objects of versions by name"),
+        strict=flag("whether the versions must be on the list of those that fit"),
+    )
+
+    def judge(self, block: Block) -> Iterator[Finding]:
+        """One finding for versions that do not fit, or that nobody tried."""
+        pointers = block.given["versions"]
+        found = {name: it for name, at in (pointers.items() if isinstance(pointers, dict) else ()) for it in block.find(str(at))[:1]}
+        path = str(block.given["list"])
+        listed = record(block.case, path)
+        at = next(iter(found.values())).at if found else block.at()
+        used = ", ".join(f"{name} {shown(it.value)}" for name, it in found.items())
+        for row in listed.find("/deny/*"):
+            if _on(row, found):
+                required = f"other versions than the row at {path}:{row.at.line}"
+                yield self.violation(at, required=required, observed=used, fix="use versions that fit")
+        if block.given.get("strict") is True and not any(_on(row, found) for row in listed.find("/allow/*")):
+            yield self.violation(
+                at, required=f"versions on the list of {path}", observed=used, fix="try them together, and add them to the list"
+            )
+
+
+def _on(row: Found, used: Mapping[str, Found]) -> bool:
+    """Whether a row of a list is about the versions in use."""
+    versions = row.value if isinstance(row.value, dict) else {}
+    return bool(versions) and all(name in used and same(used[name].value, version) for name, version in versions.items())

@@ -20,15 +20,18 @@ from countermark.contracts.checkers.benchmarks import (
     QualityAttached,
     Repetitions,
     SkippedDeclared,
+    TargetDraftPinned,
+    TestedVsConfigured,
     Uncertainty,
 )
-from countermark.contracts.checkers.claims import WithinEvidence
-from countermark.contracts.checkers.compat import FieldsUnchanged
+from countermark.contracts.checkers.claims import FiveSections, WithinEvidence
+from countermark.contracts.checkers.compat import FieldsUnchanged, Pair
 from countermark.contracts.checkers.config_commands import CommandResolved, FlagsForbidden
 from countermark.contracts.checkers.config_keys import KeysAccepted, KeysComplete, TypesStrict, ValueLimits
 from countermark.contracts.checkers.docs import DocsCommands
 from countermark.contracts.checkers.identity import ClearToken, DiffDeclared, Distinct
 from countermark.contracts.checkers.image import IdKind, LabelNotEvidence, RanksEqual
+from countermark.contracts.checkers.image_build import BuiltFrom, Platform
 from countermark.contracts.checkers.manifests import DeltaChain, ManifestStrict, ObjectsContiguous, ObjectsHashed
 from countermark.contracts.checkers.metrics import AggregateConsistent, MinSample, QualityGate, RankVectors, Residual
 from countermark.contracts.checkers.models import DraftPinned, ModelPinned
@@ -36,12 +39,28 @@ from countermark.contracts.checkers.pins_agree import PinsAgree
 from countermark.contracts.checkers.pins_full_length import PinsFullLength
 from countermark.contracts.checkers.preimage import Preimage
 from countermark.contracts.checkers.rates import DenominatorDeclared, Recompute
+from countermark.contracts.checkers.receipts import PrecedesContainer, SameDescriptor
 from countermark.contracts.checkers.references import ChecksumLists, CommitBound, EvidenceRoot, RawRetained, RefsResolve
-from countermark.contracts.checkers.restores import HitAttribution, NegativeControl, SemanticOracle, StreamDigest
+from countermark.contracts.checkers.restores import (
+    HitAttribution,
+    NegativeControl,
+    PostCanary,
+    RecomputeEquivalent,
+    SemanticOracle,
+    StreamDigest,
+)
 from countermark.contracts.checkers.schemas import SchemaValid
 from countermark.contracts.checkers.secrets import NoSecrets
+from countermark.contracts.checkers.self_test import SelfTest
 from countermark.contracts.checkers.source import EvaluatedVsHead, PinConsistent
-from countermark.contracts.checkers.statuses import NotDeployable, PlannedNotPassed, QualifiedComplete, SemanticFailRejects, Vocabulary
+from countermark.contracts.checkers.statuses import (
+    NotDeployable,
+    PlannedNotPassed,
+    QualifiedComplete,
+    SemanticFailRejects,
+    Transitions,
+    Vocabulary,
+)
 from countermark.contracts.checkers.subjects import ClaimNoTransfer, NoTransfer, ScopeCovered, Subject
 
 CHECKERS: Mapping[str, Checker] = {
@@ -110,6 +129,18 @@ CHECKERS: Mapping[str, Checker] = {
         QualityAttached(),
         SkippedDeclared(),
         OutputContract(),
+        TargetDraftPinned(),
+        TestedVsConfigured(),
+        FiveSections(),
+        Pair(),
+        Platform(),
+        BuiltFrom(),
+        PrecedesContainer(),
+        SameDescriptor(),
+        PostCanary(),
+        RecomputeEquivalent(),
+        Transitions(),
+        SelfTest(),
     )
 }
 

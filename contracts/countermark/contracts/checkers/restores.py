@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from countermark.attestations.codes import Outcome
 from countermark.attestations.findings import Finding
 from countermark.attestations.located import JsonValue
-from countermark.contracts.checkers.parameters import choice, many, pointer, pointers, texts
+from countermark.contracts.checkers.parameters import choice, many, operand, pointer, pointers, texts
 from countermark.contracts.checkers.records import Block, RecordChecker, integer, record_fields
 from countermark.contracts.locators.base import Found
 from countermark.contracts.pins import same, shown
 
 _STEPS: Mapping[str, Callable[[str], str]] = {"none": str, "strip": str.strip, "lower": str.lower, "casefold": str.casefold}
+_HEALTHY = 200
 _HAPPENED = frozenset(("verified", "pass", "passed"))
 
 
@@ -172,6 +173,54 @@ class HitAttribution(RecordChecker):
         return self.violation(
             found.at, required=required, observed=shown(found.value), fix="repeat the restore behind a restart, and record its counters"
         )
+
+
+class RecomputeEquivalent(RecordChecker):
+    """Compares what came of a rejected load with a clean run."""
+
+    name = "restore.recompute-equivalent"
+    rule = "A load that was rejected and recomputed answers exactly as a clean run does."
+    ids = ("GC-28",)
+    parameters = record_fields(
+        "recovered",
+        "clean",
+        recovered=pointer("the raw answer, or its hash, after the rejected load"),
+        clean=operand("the same of a clean run: a pointer, or a fact"),
+    )
+
+    def judge(self, block: Block) -> Iterator[Finding]:
+        """One finding when the two differ."""
+        recovered, clean = block.one("recovered"), block.operand("clean")
+        if not same(recovered.value, clean.value):
+            required = f"{shown(clean.value)}, as in the clean run at {clean.at.file}:{clean.at.line}"
+            yield self.violation(
+                recovered.at, required=required, observed=shown(recovered.value), fix="find out what the rejected load left behind"
+            )
+
+
+class PostCanary(RecordChecker):
+    """Reads the request after a restore."""
+
+    name = "restore.post-canary"
+    rule = "A fresh request after a restore is answered exactly, and the server is healthy."
+    ids = ("GC-30",)
+    parameters = record_fields(
+        "expected",
+        "observed",
+        expected=pointer("the answer that the request requires"),
+        observed=pointer("the answer"),
+        health=pointer("the status of the health request"),
+    )
+
+    def judge(self, block: Block) -> Iterator[Finding]:
+        """One finding for the answer, and one for the health."""
+        expected, observed = block.one("expected"), block.one("observed")
+        if not same(expected.value, observed.value):
+            yield self.violation(
+                observed.at, required=f"{shown(expected.value)!r}", observed=repr(observed.value), fix="reject the restore"
+            )
+        if "health" in block.given and (health := block.one("health")).value != _HEALTHY:
+            yield self.violation(health.at, required=str(_HEALTHY), observed=shown(health.value), fix="reject the restore")
 
 
 class StreamDigest(RecordChecker):

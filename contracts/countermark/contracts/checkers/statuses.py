@@ -1,15 +1,17 @@
-"""Rules about status words: which there are, and what each of them says of the data beside it (QA-01, QA-03, QA-04, QA-05, QA-24)."""
+"""Rules about status words: which there are, and what each of them says of the data beside it (QA-01 to QA-05, QA-24)."""
 
+import itertools
 import re
 from collections.abc import Iterator
 
 from countermark.attestations.codes import Status
 from countermark.attestations.findings import Finding
 from countermark.attestations.located import JsonValue
+from countermark.contracts.checkers.base import Case, Parameters, Result
 from countermark.contracts.checkers.parameters import Schema, choice, many, operand, pointer, pointers, table, text, texts
-from countermark.contracts.checkers.records import Block, RecordChecker, integer, record_fields
+from countermark.contracts.checkers.records import Block, RecordChecker, blocks, integer, record_fields
 from countermark.contracts.locators.base import Found
-from countermark.contracts.pins import shown
+from countermark.contracts.pins import same, shown
 
 _WORDS = tuple(str(status) for status in Status)
 _MAPPED: Schema = table(
@@ -167,4 +169,54 @@ class PlannedNotPassed(RecordChecker):
                 yield self.violation(found.at, required="a result", observed=shown(found.value), fix="run the gate, and record its result")
 
 
+class Transitions(RecordChecker):
+    """Reads the history of a status."""
+
+    name = "status.transitions"
+    rule = "A status rises only with new evidence, and from rejected only by a retraction."
+    ids = ("QA-02",)
+    parameters = record_fields(
+        "status",
+        "evidence",
+        status=pointer("the status of an entry; `each` names the entries of one history, oldest first"),
+        evidence=pointer("the evidence of an entry"),
+        retraction=pointer("the retraction of the rejection before it"),
+        words=_MAPPED,
+    )
+
+    def check(self, case: Case, given: Parameters) -> Result:
+        """One finding for each step up without evidence, and one for each way back from a rejection."""
+        history = list(blocks(case, given))
+        steps = [(before, after) for before, after in itertools.pairwise(history) if before.record.path == after.record.path]
+        return Result(len(steps), tuple(finding for before, after in steps for finding in self._step(before, after)))
+
+    def judge(self, block: Block) -> Iterator[Finding]:
+        """An entry alone is no step."""
+        del block
+        yield from ()
+
+    def _step(self, before: Block, after: Block) -> Iterator[Finding]:
+        old, new = before.one("status"), after.one("status")
+        was, now = _status(before, old.value), _status(after, new.value)
+        if was is None or now is None:
+            unknown = old if was is None else new
+            required = f"one of {', '.join(_WORDS)}"
+            yield self.violation(unknown.at, required=required, observed=shown(unknown.value), fix="write a word of the vocabulary")
+            return
+        evidence, earlier = after.maybe("evidence"), before.maybe("evidence")
+        is_new = evidence is not None and not (earlier and same(evidence.value, earlier.value))
+        if _RANK[Status(now)] > _RANK[Status(was)] and not is_new:
+            required = f"new evidence for the step from {was} to {now}"
+            yield self.violation(new.at, required=required, observed="none", fix="record the evidence, or keep the status")
+        if was == Status.REJECTED and now != Status.REJECTED and not after.maybe("retraction"):
+            yield self.violation(
+                new.at,
+                required="a retraction of the rejection",
+                observed="none",
+                fix="retract the rejection, by somebody else, with a reason",
+            )
+
+
+_UPWARDS = (Status.REJECTED, Status.UNSUPPORTED, Status.UNQUALIFIED, Status.IMPLEMENTED, Status.RESEARCH_ONLY, Status.QUALIFIED)
+_RANK = {status: rank for rank, status in enumerate(_UPWARDS)}
 _PENDING = re.compile(r"(?i)\b(?:pending|planned|todo|tbd|to be done|not[- ]yet|awaiting|remaining)\b")
