@@ -34,7 +34,7 @@ def test_a_lock_is_written_and_told(tmp_path: Path) -> None:
     code, text = run("contract", "lock", path)
     assert (code, "wrote" in text, (tmp_path / "small@1.lock.json").exists()) == (0, True, True)
     code, text = run("contract", "lock", path, "-o", "json")
-    assert (code, json.loads(text)["written"]) == (0, False)
+    assert (code, json.loads(text)["details"]["written"]) == (0, False)
 
 
 def test_a_draft_is_printed_or_written_and_holds(tmp_path: Path) -> None:
