@@ -9,9 +9,12 @@ import pytest
 from worlds import IMAGE, World, make_world
 
 from countermark.actions.evidence_records import record
+from countermark.actions.history import repeat
 from countermark.actions.workspace import open_reader
 from countermark.attestations.digests import Digest, DigestKind
-from countermark.contracts.decision import Decision
+from countermark.attestations.errors import InputError
+from countermark.attestations.statement import canonical
+from countermark.contracts.decision import Decision, core_id
 from countermark.ledger.submission import Receipt
 
 from .real_ledgers import answer, ask, without_places
@@ -90,3 +93,14 @@ def test_a_receipt_that_rests_on_a_kept_file_rests_on_no_statement(alone: World)
     decision = decided(alone)
     assert answer(decision) == ("DENY", "CONTROLS_INCOMPLETE")
     assert "rests on a statement that is not in the ledger" in decision.requirements[0].observed
+
+
+def test_a_kept_file_that_reads_as_a_decision_is_none(alone: World, tmp_path: Path) -> None:
+    elsewhere = make_world(tmp_path / "elsewhere")
+    elsewhere.receipt()
+    forged = said(elsewhere, elsewhere.decide())[0]
+    keep(alone, forged, forged.replace(b'"core"', b'"c0re"'))
+    with pytest.raises(InputError, match="no decision"):
+        repeat(alone.workspace, core_id(canonical(json.loads(forged)["predicate"]["core"])))
+    alone.receipt(by="ci")
+    assert repeat(alone.workspace, str(alone.decide(by="ci").payload)).differences == ()

@@ -53,6 +53,10 @@ class Gatherer:
         """
         return tuple(self._record(entry) for entry in self._admitted(indices) if entry.leaf.kind is EntryKind.ATTESTATION)
 
+    def statements(self, indices: Iterable[int]) -> tuple[Record, ...]:
+        """As `records`, without those that are no statement."""
+        return tuple(self._statements(self._admitted(indices)))
+
     def _add_what_they_rest_on(self, records: dict[int, Record]) -> None:
         """The operands from which receipts are recomputed, and theirs in turn."""
         waiting = list(records.values())
@@ -63,8 +67,7 @@ class Gatherer:
             waiting = [records[index] for index in sorted(set(records) - known)]
 
     def _add(self, records: dict[int, Record], indices: Iterable[int]) -> None:
-        new = self._admitted(index for index in indices if index not in records)
-        records.update((record.index, record) for record in self._statements(new))
+        records.update((record.index, record) for record in self.statements(index for index in indices if index not in records))
 
     def _admitted(self, indices: Iterable[int]) -> Iterator[Entry]:
         return (self._reader.entry(index) for index in indices if index < self._reader.head.size)

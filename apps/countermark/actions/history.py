@@ -56,7 +56,7 @@ def repeat(workspace: Workspace, text: str) -> Repeated:
 
 
 def _find(reader: LedgerReader, trust: TrustPolicy, text: str) -> tuple[Record, dict[str, Any]]:
-    for record in Gatherer(reader, trust).records(reader.statements(PredicateName.DECISION.uri)):
+    for record in Gatherer(reader, trust).statements(reader.statements(PredicateName.DECISION.uri)):
         predicate: Any = record.statement.predicate
         if text in (str(record.payload), core_id(canonical(predicate["core"]))):
             return record, predicate["core"]
