@@ -69,7 +69,7 @@ def _result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:
 def _physical(finding: Finding) -> dict[str, Any]:
     """Where the finding is. What is in no file is named all the same: an option of the command line, or the subject."""
     at = finding.location
-    file = at.file if at else finding.subject or "countermark"
+    file = (at.file if at else "") or finding.subject or "countermark"
     artifact = {"uri": f"file://{quote(file)}"} if file.startswith("/") else {"uri": quote(file), "uriBaseId": _ROOT}
     region = {"startLine": at.line if at and at.line else 1}
     if at and at.line and at.column:
