@@ -5,7 +5,7 @@ nearest to it. A word behind a negation in its clause says nothing.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from countermark.attestations.errors import Location
@@ -28,16 +28,22 @@ class Claim:
 def claims(text: str, path: str, words: Mapping[str, object]) -> Iterator[Claim]:
     """The claims of a text, each word as it is spelled in `words`."""
     spelled = {word.lower(): word for word in words}
-    pattern = re.compile(r"(?i)(?<![\w-])(?:" + "|".join(map(re.escape, sorted(spelled, key=len, reverse=True))) + r")(?![\w-])")
-    for start, sentence in _sentences(text):
+    pattern = words_pattern(spelled)
+    for start, sentence in sentences(text):
         digests = [found for found in _DIGEST.finditer(sentence) if re.search("[0-9]", found.group()) and re.search("[a-f]", found.group())]
         for word in pattern.finditer(sentence) if digests else ():
-            if not _negated(sentence[: word.start()]):
+            if not negated(sentence[: word.start()]):
                 nearest = min(digests, key=lambda digest: min(abs(digest.start() - word.end()), abs(word.start() - digest.end())))
-                yield Claim(spelled[word.group().lower()], nearest.group(), _place(text, path, start + word.start()))
+                yield Claim(spelled[word.group().lower()], nearest.group(), place_in(text, path, start + word.start()))
 
 
-def _sentences(text: str) -> Iterator[tuple[int, str]]:
+def words_pattern(words: Iterable[str]) -> re.Pattern[str]:
+    """An expression for each of the words as a whole word, the longest first; capitals do not matter."""
+    return re.compile(r"(?i)(?<![\w-])(?:" + "|".join(map(re.escape, sorted(words, key=len, reverse=True))) + r")(?![\w-])")
+
+
+def sentences(text: str) -> Iterator[tuple[int, str]]:
+    """The sentences of a text, each with where it begins."""
     start = 0
     for end in _END.finditer(text):
         yield start, text[start : end.end()]
@@ -45,9 +51,11 @@ def _sentences(text: str) -> Iterator[tuple[int, str]]:
     yield start, text[start:]
 
 
-def _negated(before: str) -> bool:
+def negated(before: str) -> bool:
+    """Whether what follows these words of a sentence is behind a negation in its clause."""
     return _NEGATION.search(_CLAUSE.split(before)[-1]) is not None
 
 
-def _place(text: str, path: str, offset: int) -> Location:
+def place_in(text: str, path: str, offset: int) -> Location:
+    """The line and column of an offset."""
     return Location(path, text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
