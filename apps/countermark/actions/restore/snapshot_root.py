@@ -8,9 +8,9 @@ from countermark.actions.evidence import Gatherer
 from countermark.actions.restore.beside import find_chunks
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import Code, ExitCode, Outcome
-from countermark.attestations.digests import Digest, DigestKind
+from countermark.attestations.digests import Digest
 from countermark.attestations.documents import read_file
-from countermark.attestations.errors import CountermarkError, InputError, Location, RefusedError
+from countermark.attestations.errors import CountermarkError, InputError, Location, NothingError, RefusedError
 from countermark.attestations.findings import Finding
 from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.statement import Subject
@@ -110,19 +110,30 @@ class SnapshotCheck:
 def verify_snapshot(workspace: Workspace, manifests: Sequence[Path], chunks: Path | None, progress: Progress = silent) -> SnapshotCheck:
     """Hold manifests, and their objects where they are within reach, against the statement that the ledger has about them.
 
-    A changed byte is a finding. Raises `InputError` for a file that is not there, `RefusedError` when nobody trusted signed for it.
+    A changed byte is a finding. Raises `InputError` for a file that is not there, `NothingError` when nobody signed for it, and
+    `RefusedError` when whoever did does not count.
     """
     trust = workspace.trust()
-    digests = [Digest.of(DigestKind.FILE, read_file(path, limit=MANIFEST_BYTES_MAX)) for path in manifests]
+    for path in manifests:
+        read_file(path, limit=MANIFEST_BYTES_MAX)
     with open_reader(workspace, trust) as reader:
         check = SnapshotCheck(reader.head, of=len(manifests))
         loaded = list(_loaded(manifests, check))
         if loaded:
-            check.root = find_root(reader, trust, [digest for digest in digests if digest in {one.digest for one in loaded}])
+            check.root = _root(reader, trust, [one.digest for one in loaded])
     for number, one in enumerate(loaded):
         _compare(one, chunks, check)
         progress(number + 1, len(loaded))
     return check
+
+
+def _root(reader: LedgerReader, trust: TrustPolicy, manifests: Sequence[Digest]) -> SignedRoot:
+    try:
+        return find_root(reader, trust, manifests)
+    except RefusedError as error:
+        if error.code is Code.SUBJECT_UNKNOWN:
+            raise NothingError(Code.NOTHING_EVALUATED, error.message, fix=error.fix) from None
+        raise
 
 
 def _loaded(manifests: Sequence[Path], check: SnapshotCheck) -> Iterator[LoadedManifest]:

@@ -3,6 +3,7 @@
 import os
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -142,15 +143,17 @@ class _Layers(Mapping[tuple[int, str], memoryview]):
         return InputError(Code.SCHEMA_INVALID, message, at=Location(str(self._path)), fix=fix)
 
 
-def _open_arrays(path: Path) -> NpzFile:
-    try:
-        opened = np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        message = f"this is no .npz file of arrays: {error}"
-        raise InputError(Code.UNREADABLE, message, at=Location(str(path)), fix="save the layers with numpy.savez") from None
-    if not isinstance(opened, NpzFile):
-        raise InputError(Code.SCHEMA_INVALID, "this is one array", at=Location(str(path)), fix="save the layers with numpy.savez")
-    return opened
+@contextmanager
+def _open_arrays(path: Path) -> Iterator[NpzFile]:
+    with ExitStack() as opened:
+        try:
+            found = np.load(opened.enter_context(path.open("rb")), allow_pickle=False)
+        except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+            message = f"this is no .npz file of arrays: {error}"
+            raise InputError(Code.UNREADABLE, message, at=Location(str(path)), fix="save the layers with numpy.savez") from None
+        if not isinstance(found, NpzFile):
+            raise InputError(Code.SCHEMA_INVALID, "this is one array", at=Location(str(path)), fix="save the layers with numpy.savez")
+        yield opened.enter_context(found)
 
 
 def _block_counts(layout: Layout, layers: Mapping[tuple[int, str], memoryview]) -> tuple[int, ...]:
