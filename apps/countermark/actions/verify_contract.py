@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from countermark.actions.appending import Recorded, record
-from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code, ExitCode, Severity
 from countermark.attestations.digests import Digest
 from countermark.attestations.documents import read_file
@@ -22,6 +21,10 @@ from countermark.recorders.git import GitRepository
 from countermark.recorders.recording import Recording
 from countermark.recorders.work_tree import work_tree_state
 
+if TYPE_CHECKING:
+    from countermark.actions.appending import Recorded
+    from countermark.actions.workspace import Workspace
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:
@@ -29,7 +32,7 @@ class Judged:
 
     path: Path
     verdict: ContractVerdict
-    recorded: Recorded | None = None
+    recorded: "Recorded | None" = None
     compared: RevisionComparison | None = None
 
     @property
@@ -67,11 +70,13 @@ def judge(path: Path, root: Path | None, against: str | None = None) -> Judged:
     return Judged(path, verdict, compared=_compared(path, root, verdict, tree, against) if against else None)
 
 
-def judge_commit(path: Path, root: Path | None, workspace: Workspace, key: str | None, against: str | None = None) -> Judged:
+def judge_commit(path: Path, root: Path | None, workspace: "Workspace", key: str | None, against: str | None = None) -> Judged:
     """Hold one contract against the commit that is checked out, and record the verdict with that commit as its subject.
 
     `CannotTellError` for a work tree that differs from the commit: the verdict would be about files that nobody can find again.
     """
+    from countermark.actions.appending import record  # judging alone needs no ledger and no keys, and is to start fast
+
     root = root or repository_root(path)
     contract = load_contract(path, root)
     workspace.trust()

@@ -28,11 +28,12 @@ def contract(
 
     def act() -> Report:
         from countermark.actions.verify_contract import contract_files, judge, judge_commit
-        from countermark.actions.workspace import Workspace
 
         files = contract_files(paths)
         if not record:
             return contract_report([judge(path, root, against) for path in files], against)
+        from countermark.actions.workspace import Workspace
+
         workspace = Workspace.at(ledger, trust)
         return contract_report([judge_commit(path, root, workspace, key, against) for path in files], against)
 
