@@ -8,7 +8,7 @@ from countermark.actions.workspace import Workspace, open_reader, open_writer
 from countermark.attestations.codes import Code
 from countermark.attestations.envelope import PAYLOAD_TYPE, Envelope, Signature
 from countermark.attestations.keys import Signer
-from countermark.attestations.predicate_types import PREDICATE_BASE
+from countermark.attestations.predicate_types import predicate_uri
 from countermark.attestations.statement import Statement
 from countermark.attestations.verifier import PolicyTrust, VerifiedStatement, Verifier
 from countermark.ledger.leaf import EntryKind, LeafSignature
@@ -36,9 +36,7 @@ def sign(statement: Statement, signer: Signer) -> Envelope:
 
 def record(workspace: Workspace, recording: Recording, role: str, key: str | None) -> Recorded:
     """Sign what a recorder read with the role's key (or `key`), verify it under the ledger's own trust policy, and append it."""
-    name = recording.predicate_name
-    predicate_type = name if "://" in name else f"{PREDICATE_BASE}{name}/v1"
-    statement = Statement(recording.subjects, predicate_type, recording.predicate)
+    statement = Statement(recording.subjects, predicate_uri(recording.predicate_name), recording.predicate)
     verifier = Verifier(PolicyTrust(workspace.trust()))
     verified = verifier.verify(sign(statement, workspace.signer(role, key)), at=now())
     receipt, head = append(workspace, [submission(verified)])

@@ -15,7 +15,7 @@ from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.documents import load_document, read_file
 from countermark.attestations.errors import InputError, Location, NothingError, RefusedError
 from countermark.attestations.keys import Signer
-from countermark.attestations.predicate_types import PREDICATE_BASE, PredicateName
+from countermark.attestations.predicate_types import PredicateName, predicate_uri
 from countermark.attestations.statement import Statement, Subject
 from countermark.attestations.times import Instant
 from countermark.attestations.verifier import PolicyTrust, Verifier
@@ -123,16 +123,12 @@ def _append(
     instant: Instant,
 ) -> tuple[tuple[Appended, ...], Head]:
     """Sign, verify and append all of it in one transaction."""
-    statements = [Statement(item.subjects, _uri(item.predicate_name), item.predicate) for item in recordings]
+    statements = [Statement(item.subjects, predicate_uri(item.predicate_name), item.predicate) for item in recordings]
     signed = [submission(verifier.verify(sign(statement, signer), at=instant)) for statement in statements]
     with open_writer(workspace) as writer:
         receipts = writer.append([*kept, *signed])[len(kept) :]
     with open_reader(workspace) as reader:
         return tuple(map(Appended, statements, receipts)), reader.head
-
-
-def _uri(name: str) -> str:
-    return name if "://" in name else f"{PREDICATE_BASE}{name}/v1"
 
 
 def _document(reader: LedgerReader, gatherer: Gatherer, text: str) -> Record:

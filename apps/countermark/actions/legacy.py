@@ -13,14 +13,14 @@ from countermark.attestations.envelope import MAX_ENVELOPE
 from countermark.attestations.errors import InputError, Location, RefusedError, UsageError
 from countermark.attestations.findings import Finding
 from countermark.attestations.intoto_legacy import LegacyFile, ProvenLayout, read_links, verify_layout
-from countermark.attestations.predicate_types import PREDICATE_BASE
+from countermark.attestations.predicate_types import predicate_uri
 from countermark.attestations.times import Instant
 from countermark.attestations.trust import TrustPolicy
 from countermark.attestations.verifier import PolicyTrust, SignatureResult, Verifier
 from countermark.ledger.leaf import EntryKind, LeafSignature
 from countermark.ledger.submission import Submission, UnverifiedSignature
 
-MAKES = {kind: f"{PREDICATE_BASE}legacy-{kind}/v1" for kind in ("link", "layout")}
+MAKES = {kind: predicate_uri(f"legacy-{kind}") for kind in ("link", "layout")}
 """What `makes` of a trust policy lists for a role whose links or layouts are taken into a ledger; neither has a predicate type."""
 
 _HASHES = ("sha256", "sha384", "sha512")

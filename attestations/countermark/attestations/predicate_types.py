@@ -16,6 +16,11 @@ SIMPLE_VERIFICATION_RESULT = "https://in-toto.io/attestation/svr/v0.2"
 MODEL_SIGNATURE = "https://model_signing/signature/v1.0"
 
 
+def predicate_uri(name: str) -> str:
+    """The predicate type of a short name, `BASE NAME /v1`; a name that is a URI already is somebody's own, and stays."""
+    return name if "://" in name else f"{PREDICATE_BASE}{name}/{_VERSION}"
+
+
 class PredicateName(StrEnum):
     """The short name of each of our predicates, as trust policies and capability catalogues write it."""
 
@@ -37,8 +42,8 @@ class PredicateName(StrEnum):
 
     @property
     def uri(self) -> str:
-        """The predicate type as it stands in a statement, `BASE NAME /v1`."""
-        return f"{PREDICATE_BASE}{self}/{_VERSION}"
+        """The predicate type as it stands in a statement."""
+        return predicate_uri(self)
 
     @classmethod
     def from_uri(cls, uri: str) -> Self | None:

@@ -14,7 +14,7 @@ from countermark.attestations.digests import Digest
 from countermark.attestations.documents import Document, load_document, read_file
 from countermark.attestations.errors import InputError
 from countermark.attestations.keys import PublicKey, read_key_file
-from countermark.attestations.predicate_types import PREDICATE_BASE
+from countermark.attestations.predicate_types import predicate_uri
 from countermark.attestations.times import Instant
 
 
@@ -191,7 +191,7 @@ class _Reader:
         return roles
 
     def role(self, name: str, rule: Mapping[str, Any], makes: Iterable[str]) -> Role:
-        types = frozenset(item if "://" in item else f"{PREDICATE_BASE}{item}/v1" for item in makes)
+        types = frozenset(map(predicate_uri, makes))
         if "threshold" in rule:
             members, k = tuple(rule["threshold"]["of"]), rule["threshold"]["k"]
         else:
