@@ -38,6 +38,9 @@ from countermark.cuda_restore.spans import SpanTable
 _STIR: Final = 0.5
 """How likely one more operation runs ahead: on average one for every submission, so queues neither empty at once nor only grow."""
 
+_LOCKED_ROWS: Final = 500
+_ROW_BYTES_MIN: Final = 1024
+
 _Thing = TypeVar("_Thing")
 
 
@@ -234,14 +237,24 @@ def _run_edges(spans: SpanTable) -> list[int]:
 
 
 def _copy_run(slab: Bytes, destination: Bytes, spans: SpanTable, first: int, last: int) -> None:
-    """Copy one run: a slice, or one indexed assignment over the whole run, which also leaves the interpreter free meanwhile."""
+    """Copy one run: a slice, or one indexed assignment over the whole run, cut so fine that the interpreter is free meanwhile."""
     size, source = int(spans.sizes[first]), int(spans.source[first])
     targets = spans.destination[first:last]
     data = slab[source : source + size * len(targets)]
     if len(targets) == 1:
         destination[int(targets[0]) : int(targets[0]) + size] = data
         return
-    grid = int(targets[0]) % size
-    page = np.dtype((np.void, size))
-    pages = destination[grid : grid + (destination.size - grid) // size * size].view(page)
-    pages[(targets - grid) // size] = data.view(page)
+    parts = _parts(size, len(targets))
+    row = np.dtype((np.void, size // parts))
+    grid = int(targets[0]) % row.itemsize
+    rows = destination[grid : grid + (destination.size - grid) // row.itemsize * row.itemsize].view(row)
+    firsts = (targets - grid) // row.itemsize
+    rows[(firsts[:, None] + np.arange(parts)).ravel()] = data.view(row)
+
+
+def _parts(size: int, pages: int) -> int:
+    """Into how many rows to cut each page of a run: numpy keeps the interpreter lock over an indexed assignment of few rows."""
+    parts = 1
+    while parts * pages <= _LOCKED_ROWS and size % (2 * parts) == 0 and size // (2 * parts) >= _ROW_BYTES_MIN:
+        parts *= 2
+    return parts

@@ -189,7 +189,8 @@ class ReaderPool(AbstractContextManager["ReaderPool"]):
         digest = hashlib.sha256()
         read_ns = hash_ns = 0
         with self._chunks.open(descriptor.file_name, descriptor.size_bytes) as file:
-            os.posix_fadvise(file.fd, 0, 0, os.POSIX_FADV_SEQUENTIAL)
+            if descriptor.size_bytes > PIECE_BYTES:  # there is something to read ahead
+                os.posix_fadvise(file.fd, 0, 0, os.POSIX_FADV_SEQUENTIAL)
             for start in range(0, descriptor.size_bytes, PIECE_BYTES):
                 self._check_wanted(descriptor.index)
                 piece = into[start : start + PIECE_BYTES]

@@ -107,6 +107,8 @@ class SpanTable:
         if not len(self):
             return self
         joined = (self.source[1:] == self.source[:-1] + self.sizes[:-1]) & (self.destination[1:] == self.destination[:-1] + self.sizes[:-1])
+        if not joined.any():
+            return self
         first = np.flatnonzero(np.concatenate(([True], ~joined)))
         return SpanTable.of(self.source[first], self.destination[first], np.add.reduceat(self.sizes, first), alignment=self.alignment)
 
