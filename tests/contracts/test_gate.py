@@ -300,7 +300,7 @@ def test_the_text_of_a_denial() -> None:
         "    fix       build a new image; this rejection is image-wide and cannot be waived",
         "    policy    policy.yaml:12",
         "verdict DENY · exit 1 · report gate.json · ledger countermark.local/test/00000000 size 3 · at 2026-12-01T00:00:00Z"
-        f" · countermark explain {decision.id}",
+        f" · decision {decision.id}",
     ]
 
 

@@ -36,6 +36,7 @@ def sign(statement: Statement, signer: Signer) -> Envelope:
 
 def record(workspace: Workspace, recording: Recording, role: str, key: str | None) -> Recorded:
     """Sign what a recorder read with the role's key (or `key`), verify it under the ledger's own trust policy, and append it."""
+    workspace.check_ledger()
     statement = Statement(recording.subjects, predicate_uri(recording.predicate_name), recording.predicate)
     verifier = Verifier(PolicyTrust(workspace.trust()))
     verified = verifier.verify(sign(statement, workspace.signer(role, key)), at=now())

@@ -32,6 +32,7 @@ class Imported:
     key: PublicKey
     index: int
     known_before: bool
+    single_operator: bool
 
 
 def generate(path: Path, algorithm: str = "ed25519", password: bytes | None = None) -> PublicKey:
@@ -64,7 +65,7 @@ def import_key(workspace: Workspace, path: Path, role: str, name: str | None) ->
     if owned is None:
         _keep_key(workspace, principal, key)
     replace_file(workspace.trust_file, text)
-    return Imported(principal, role, key, receipts[0].index, owned is not None)
+    return Imported(principal, role, key, receipts[0].index, owned is not None, trust.single_operator)
 
 
 def _free_name(trust: TrustPolicy, wanted: str) -> str:
@@ -103,7 +104,8 @@ def _with_principal(path: Path, trust: TrustPolicy, principal: str, role: str, k
     members = rule["threshold"]["of"] if "threshold" in rule else rule.get("any_of") or rule["all_of"]
     if principal not in trust.roles[role].members:
         members.append(principal)
-    document["metadata"]["version"] += 1
+    if new or principal not in trust.roles[role].members:
+        document["metadata"]["version"] += 1
     out = io.BytesIO()
     yaml.dump(document, out)
     files = {_key_name(principal): key.to_pem()} if new else {}

@@ -1,6 +1,6 @@
 """`reject`, `retract`, `supersede`: records that take away, or that say what replaces what."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from countermark.actions.subjects import resolve_subject
@@ -53,7 +53,16 @@ def retraction(workspace: Workspace, statement: str, reason: str, replacement: s
     with open_reader(workspace) as reader:
         subject = _payload(reader, statement)
         instead = str(_payload(reader, replacement)) if replacement else None
-    return Recording(PredicateName.RETRACTION, (Subject.of(subject),), {"reason": reason, "replacement": instead})
+    predicate: dict[str, JsonValue] = {"reason": reason, "replacement": instead}
+    return Recording(PredicateName.RETRACTION, (Subject.of(subject),), predicate, tuple(_lifts_nothing(workspace)))
+
+
+def _lifts_nothing(workspace: Workspace) -> Iterator[str]:
+    """What a person who retracts a rejection must know: who may lift one."""
+    if workspace.trust().single_operator:
+        yield "under single_operator: true a retraction lifts no rejection and no failure; name other people first"
+    else:
+        yield "it lifts a rejection or a failure only if its signer is an approver and did not sign that one"
 
 
 def supersession(workspace: Workspace, older: str, newer: str, reason: str, *, raw_measurements_changed: bool) -> Recording:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from countermark.ledger.write import LedgerWriter  # brings SQLAlchemy, which commands that only read do without
 
 LOG_KEY = "log"
+_GIVE_KEY = "give --key with a PEM file or a signer URI"
+_NO_KEY = {"approver": "give --key with the key of an approver; what you said yourself, somebody else must take back"}
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
 
 
@@ -48,6 +50,12 @@ class Workspace:
             raise CannotTellError(Code.UNTRUSTED, "there is no trust policy here", at=Location(str(self.trust_file)), fix=fix)
         return TrustPolicy.load(self.trust_file)
 
+    def check_ledger(self) -> None:
+        """`CannotTellError` LEDGER_MISSING where there is no ledger: what is missing first is told first."""
+        if not exists(self.ledger):
+            fix = "make one with `countermark init`, or name it with --ledger or COUNTERMARK_LEDGER"
+            raise CannotTellError(Code.LEDGER_MISSING, "there is no ledger here", at=Location(str(self.ledger)), fix=fix)
+
     def key_file(self, name: str) -> Path:
         """The private key file that `init` made under this name."""
         return self.ledger.parent / "keys" / f"{name}.pem"
@@ -59,7 +67,9 @@ class Workspace:
         path = self.key_file(role)
         if not exists(path):
             message = f"there is no {role} key beside the ledger"
-            raise CannotTellError(Code.UNREADABLE, message, at=Location(str(path)), fix="give --key with a PEM file or a signer URI")
+            raise CannotTellError(
+                Code.UNREADABLE, message, at=Location(str(path)), fix=_NO_KEY.get(role, "give --key with a PEM file or a signer URI")
+            )
         return Signer.load(str(path))
 
 

@@ -121,7 +121,7 @@ def decision_report(decided: "Decided", recorded: "list[RecordedDecision]") -> R
     text = "\n".join(explain(decision) for decision in decisions)
     for item in recorded:
         decision, summary = item.receipts
-        text += f"recorded as entry {decision.index}, its summary as entry {summary.index}\n"
+        text += f"recorded as entry {decision.index}, its summary as entry {summary.index}: countermark explain {item.decision.id}\n"
     return Report(
         exit=ExitCode.first_of(decision.exit for decision in decisions),
         evaluated=sum(decision.evaluated for decision in decisions),

@@ -29,9 +29,11 @@ def init(
             f"  keys in {ledger.parent / 'keys'}: keep the .pem files to yourself",
             f"  trust in {made.workspace.trust_file}: one operator for all roles, until you name others",
             "next",
-            f"  countermark record source . --ledger {ledger}",
-            f"  countermark verify contract contract.yaml      after you put your pins into {ledger.parent / 'contract.yaml'}",
-            f"  countermark verify ledger --ledger {ledger}",
+            f"  export COUNTERMARK_LEDGER={ledger.resolve()}",
+            "  countermark contract infer . --write contract.yaml    in your repository; then commit it",
+            "  countermark verify contract . --record",
+            "  countermark record image IMAGE --component PIN=COMMIT",
+            f"  countermark gate DIGEST --policy {ledger.parent / 'policy.yaml'}    after you put the contract's id into it",
         ]
         files = [str(path) for path in made.files]
         return Report(evaluated=1, of=1, ledger=made.head.to_json(), text="\n".join(lines), extra={"files": files})

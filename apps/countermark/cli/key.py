@@ -50,7 +50,7 @@ def show(
 @app.command("import")
 def import_key(
     path: Annotated[Path, typer.Argument(metavar="KEY.pub", help="The public key.")],
-    role: Annotated[str, typer.Option(help="builder, qualifier, approver, gate or witness.")],
+    role: Annotated[str, typer.Option(help="builder, qualifier, approver or gate, or another that the trust policy has.")],
     name: Annotated[str | None, typer.Option(help="The owner's name; default: the file's.")] = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
     output: OutputOption = [],
@@ -62,7 +62,9 @@ def import_key(
         from countermark.actions.workspace import Workspace
 
         done = take(Workspace.at(ledger), path, role, name)
-        text = f"{done.principal} is a {done.role} with {done.key.fingerprint}; entry {done.index}"
+        text = f"{done.principal} has the role {done.role} with {done.key.fingerprint}; entry {done.index}"
+        if done.single_operator:
+            text += "\nnext: set single_operator: false in the trust policy, and name roles to keep apart under separate"
         fields = {"principal": done.principal, "role": done.role, "key": str(done.key.fingerprint), "index": done.index}
         return Report(evaluated=1, of=1, text=text, extra=fields)
 

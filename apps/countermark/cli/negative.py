@@ -54,7 +54,7 @@ def retract(
     key: SigningKeyOption = None,
     output: OutputOption = [],
 ) -> None:
-    """Take back a statement, as an approver other than its signer."""
+    """Take back a statement, as an approver other than its signer; a single operator can lift no rejection."""
 
     def make(workspace: "Workspace") -> "Recording":
         from countermark.actions.negative import retraction

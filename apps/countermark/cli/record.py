@@ -85,9 +85,8 @@ def model(
     """Record a model's files by digest."""
 
     def read() -> "Recording":
-        from countermark.recorders.model import record_model
-
         from countermark.cli.progress import byte_progress
+        from countermark.recorders.model import record_model
 
         with byte_progress("hashing") as told:
             return record_model(path, role=role, repository=repository, revision=revision, drafts_for=drafts_for, progress=told)
@@ -107,9 +106,8 @@ def junit(
     """Record a test run as an in-toto test-result."""
 
     def read() -> "Recording":
-        from countermark.recorders.junit import record_tests
-
         from countermark.attestations.digests import Digest
+        from countermark.recorders.junit import record_tests
 
         return record_tests(path, Digest.parse(subject))
 
@@ -123,6 +121,7 @@ def _record(command: str, read: Callable[[], "Recording"], ledger: str, trust: P
         from countermark.cli.render_recorded import recorded_report
 
         workspace = Workspace.at(ledger, trust)
+        workspace.check_ledger()
         workspace.trust()  # nothing is read, let alone hashed for minutes, for a ledger that is not there
         return recorded_report(record(workspace, read(), "builder", key))
 

@@ -12,7 +12,7 @@ def trust_report(policy: TrustPolicy) -> Report:
     lines = [f"{policy.id}@{policy.version}  {policy.digest}"]
     lines.extend(f"  {role.name:<10} {role.k} of {', '.join(role.members)}; makes {len(role.makes)} predicate types" for role in roles)
     if policy.single_operator:
-        lines.append("  single operator: one person holds every role, and every decision will say so")
+        lines.append("  single_operator is true: every decision says that one person holds all roles")
     findings = tuple(_overlap(policy, *pair) for pair in policy.separate if _both(policy, *pair))
     keys = len(policy.keys())
     return Report(evaluated=keys, of=keys, findings=findings, text="\n".join(lines))

@@ -1,7 +1,7 @@
 """Record an image at one of its levels, with the aliases that its bytes prove."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -61,10 +61,19 @@ def record_image(
     place = open_source(path, progress)
     if isinstance(place, Node):
         reported = choose_reported(place, digest)
-        notes = ("every fact is reported by docker, none is proven from bytes",)
-        return Recording(PredicateName.IMAGE, (Subject.of(reported.subject),), reported_facts(reported) | stated, notes)
+        notes = ("every fact is reported by docker, none is proven from bytes", *_unbound(built_from))
+        return Recording(
+            PredicateName.IMAGE, (Subject.of(reported.subject),), reported_facts(reported) | stated, (*notes, *_unbound(built_from))
+        )
     subject, image = choose(place, images_in(place), digest, platform)
-    return Recording(PredicateName.IMAGE, (Subject.of(subject),), proven_facts(subject, image) | stated, image.notes)
+    notes = (*image.notes, *_unbound(built_from))
+    return Recording(PredicateName.IMAGE, (Subject.of(subject),), proven_facts(subject, image) | stated, notes)
+
+
+def _unbound(built_from: Mapping[str, JsonValue]) -> Iterator[str]:
+    """An image whose source nobody states meets no contract that binds one."""
+    if not built_from:
+        yield "no --component NAME=COMMIT is given: a gate that asks for a contract will deny with PIN_MISMATCH"
 
 
 def proven_facts(subject: Digest, image: Image) -> dict[str, JsonValue]:
@@ -106,6 +115,8 @@ def parse_component(text: str) -> tuple[str, dict[str, JsonValue]]:
         raise UsageError(
             Code.UNKNOWN_NAME, f"{text!r} is not a component", fix="write NAME=COMMIT[,tree=…][,source_sha256=…][,repository=…]"
         )
+    if not commit:
+        raise UsageError(Code.UNKNOWN_NAME, f"{text!r} names no component", fix="write NAME=COMMIT, with the name of the contract's pin")
     component: dict[str, JsonValue] = {"commit": str(_digest(DigestKind.GIT_COMMIT, commit))}
     if "tree" in fields:
         component["tree"] = str(_digest(DigestKind.GIT_TREE, fields["tree"]))

@@ -41,6 +41,7 @@ class DigestKind(StrEnum):
         return self in (DigestKind.OCI_INDEX, DigestKind.OCI_MANIFEST, DigestKind.OCI_CONFIG)
 
 
+_BARE = re.compile(r"sha256:([0-9a-f]{1,63})\Z")
 _HEX = re.compile(r"[0-9a-f]+\Z")
 _IMAGE_REFERENCE = re.compile(r"[\w.-]+(?::\d+)?(?:/[\w.-]+)*(?::[\w.-]+)?\Z")
 
@@ -102,5 +103,9 @@ def _not_a_digest(text: str, at: Location | None) -> InputError:
         return InputError(
             Code.TAG_NOT_DIGEST, f"{text!r} is a name or tag, not a digest", at=at, fix="resolve it and give KIND:sha256:HEX64"
         )
+    bare = _BARE.match(text)
+    if bare and len(bare[1]) != 64:
+        message = f"{text!r} has {len(bare[1])} of 64 hex digits"
+        return InputError(Code.BAD_DIGEST, message, at=at, fix="give the full digest; `countermark search` finds it by its beginning")
     kinds = " ".join(DigestKind)
     return InputError(Code.BAD_DIGEST, f"{text!r} does not begin with a digest kind ({kinds})", at=at, fix="write it as KIND:sha256:HEX64")

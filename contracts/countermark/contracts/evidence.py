@@ -185,10 +185,12 @@ def _joined(group: list[Record], trust: TrustPolicy, apart: dict[str, set[str]])
     good = {signer for record in group if record.code in _GOOD_SIGNATURE for signer in record.signers}
     roles = {role for record in group if record.code is Code.OK for role in record.roles}
     roles |= {role.name for role in trust.makers(first.statement.predicate_type)}
-    held = frozenset(role for role in roles if role in trust.roles and trust.roles[role].met_by(good - apart[role]))
+    met = [role for role in roles if role in trust.roles and trust.roles[role].met_by(good)]
+    held = frozenset(role for role in met if trust.roles[role].met_by(good - apart[role]))
     signers = {signer for record in group if record.code not in _BAD_SIGNATURE for signer in record.signers}
     heard = any(signer in role.members for role in trust.roles.values() for signer in signers)
-    code = Code.OK if held else next((record.code for record in group if record.code is not Code.OK), Code.SIGNER_UNTRUSTED)
+    refused = Code.SEPARATION if met else next((record.code for record in group if record.code is not Code.OK), Code.SIGNER_UNTRUSTED)
+    code = Code.OK if held else refused
     admitted = min(record.admitted for record in group)
     named = tuple(sorted(good or signers))
     return Entry(first.index, group[-1].index, first.payload, first.statement, named, held, heard, admitted, code)

@@ -70,10 +70,10 @@ def _notes(decision: Decision) -> Iterator[str]:
 
 
 _NOTES: Final = {
-    "SINGLE_OPERATOR": "one person holds all roles; nobody else has answered for this",
+    "SINGLE_OPERATOR": "the trust policy says that one person holds all roles; nobody else has answered for this",
     "AT_OVERRIDE": "judged for a time that was given, not for now",
     "QUARANTINED_REJECTIONS": "{} rejections of this image were refused on entry and do not count; look at them",
-    "UNPROTECTED_TAIL": "nobody else holds a checkpoint over the newest {} entries",
+    "UNPROTECTED_TAIL": "nobody else is known to hold a checkpoint over the newest {} entries; `ledger checkpoint` prints one",
 }
 
 
@@ -86,6 +86,6 @@ def _tail(decision: Decision, report: str) -> str:
         *([f"report {report}"] if report else []),
         f"ledger {decision.head.origin} size {decision.head.size}",
         f"at {decision.effective_time}",
-        f"countermark explain {decision.id}",
+        f"decision {decision.id}",
     ]
     return " · ".join(parts)
