@@ -79,15 +79,16 @@ def judge_commit(path: Path, root: Path | None, workspace: "Workspace", key: str
 
     root = root or repository_root(path)
     contract = load_contract(path, root)
+    workspace.check_ledger()
     workspace.trust()
     with GitRepository(root) as repository:
-        commit = _clean_head(repository)
+        commit, notes = _clean_head(repository)
         tree: Tree = RevisionTree(repository, commit.hex)
         verdict = evaluate(contract, tree)
         compared = _compared(path, root, verdict, tree, against) if against else None
         address = repository.origin()
     uri = f"git+{address}@{commit.hex}" if address else None
-    recording = Recording(PredicateName.CONTRACT_VERDICT, (Subject.of(commit, uri=uri),), verdict.predicate())
+    recording = Recording(PredicateName.CONTRACT_VERDICT, (Subject.of(commit, uri=uri),), verdict.predicate(), notes)
     return Judged(path, verdict, record(workspace, recording, "builder", key), compared)
 
 
@@ -118,13 +119,15 @@ def _compared(path: Path, root: Path, verdict: ContractVerdict, tree: Tree, rev:
         return compare_revisions(verdict, now, Revision(earlier, data, f"{name} at {rev}"))
 
 
-def _clean_head(repository: GitRepository) -> Digest:
+def _clean_head(repository: GitRepository) -> tuple[Digest, tuple[str, ...]]:
+    """The commit that is checked out, and what lies beside it unseen."""
     at = Location(str(repository.path))
     head = repository.head()
     if head is None:
         raise InputError(Code.UNREADABLE, "the repository has no commit checked out", at=at, fix="commit first")
-    changed = work_tree_state(repository).changed
-    if changed:
-        message = f"{changed} tracked path(s) differ from the commit, so the verdict would not be about it"
+    state = work_tree_state(repository)
+    if state.changed:
+        message = f"{state.changed} tracked path(s) differ from the commit, so the verdict would not be about it"
         raise CannotTellError(Code.CONTRACT_NOT_EVALUATED, message, at=at, fix="commit or stash them, then record")
-    return head
+    unseen = f"{state.untracked} untracked path(s) are not part of the commit and were not judged"
+    return head, (unseen,) if state.untracked else ()

@@ -71,6 +71,7 @@ def _line(item: "Judged") -> str:
     contract, recorded = item.verdict.contract, item.recorded
     where = f"  entry {recorded.receipt.index}, about {recorded.statement.subjects[0].typed[0]}" if recorded else ""
     first = f"{contract.id}@{contract.version}  {contract.digest}  {item.verdict.outcome}{where}"
+    first += "".join(f"\n  note: {note}" for note in recorded.notes) if recorded else ""
     if not item.compared:
         return first
     counts = ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in _comparison(item).items())
@@ -80,5 +81,7 @@ def _line(item: "Judged") -> str:
 def _comparison(item: "Judged") -> dict[str, int]:
     compared = item.compared
     return (
-        {"changes": len(compared.changes), "findings_introduced": compared.introduced, "findings_fixed": compared.fixed} if compared else {}
+        {"facts_changed": len(compared.changes), "findings_introduced": compared.introduced, "findings_fixed": compared.fixed}
+        if compared
+        else {}
     )

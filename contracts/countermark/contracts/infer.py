@@ -59,7 +59,7 @@ def infer(tree: Tree, name: str) -> str:
     facts = [*_digests(seen.digests), *_numbers(seen.numbers)]
     profiles = _profiles(seen)
     if not facts and not profiles and not seen.lists:
-        message = f"no digest, commit or named number stands in {_LEAST_FILES} of the {seen.files} files that can be read"
+        message = f"nothing that could be pinned stands in {_LEAST_FILES} or more files; {seen.files} could be read"
         raise NothingError(Code.NOTHING_EVALUATED, message, fix="write the contract by hand: `countermark schema Contract`")
     return "\n".join(_text(name, facts, profiles, seen)) + "\n"
 
