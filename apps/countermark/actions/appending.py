@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from countermark.actions.clock import now
 from countermark.actions.workspace import Workspace, open_reader, open_writer
@@ -10,7 +11,8 @@ from countermark.attestations.envelope import PAYLOAD_TYPE, Envelope, Signature
 from countermark.attestations.keys import Signer
 from countermark.attestations.predicate_types import predicate_uri
 from countermark.attestations.statement import Statement
-from countermark.attestations.verifier import PolicyTrust, VerifiedStatement, Verifier
+from countermark.attestations.times import Instant
+from countermark.attestations.verifier import PolicyTrust, SignatureResult, VerifiedStatement, Verifier, holding
 from countermark.ledger.leaf import EntryKind, LeafSignature
 from countermark.ledger.read import Head
 from countermark.ledger.submission import Receipt, Submission, UnverifiedSignature
@@ -27,6 +29,40 @@ class Recorded:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Attestation:
+    """A statement, its envelope, and what of it goes into the ledger."""
+
+    statement: Statement
+    envelope: Envelope
+    submission: Submission
+
+
+@dataclass(frozen=True, slots=True)
+class Attester:
+    """Signs as one role at one time, and verifies under the ledger's own trust policy, as everybody else will."""
+
+    signer: Signer
+    verifier: Verifier
+    at: Instant
+
+    @classmethod
+    def of(cls, workspace: Workspace, role: str, key: str | None) -> Self:
+        """Who signs with the role's key beside the ledger, or with `key`."""
+        workspace.check_ledger()
+        verifier = Verifier(PolicyTrust(workspace.trust()))
+        return cls(workspace.signer(role, key), verifier, now())
+
+    def attest(self, statement: Statement) -> Attestation:
+        """The statement, signed; `RefusedError` when the trust policy does not let this signer make it."""
+        envelope = sign(statement, self.signer)
+        return Attestation(statement, envelope, submission(self.verifier.verify(envelope, at=self.at)))
+
+    def attest_to(self, recording: Recording) -> Attestation:
+        """What a recorder read, as a signed statement."""
+        return self.attest(Statement(recording.subjects, predicate_uri(recording.predicate_name), recording.predicate))
+
+
 def sign(statement: Statement, signer: Signer) -> Envelope:
     """The envelope of a statement, signed by one key."""
     envelope = Envelope(statement.encode(), PAYLOAD_TYPE, (), "the statement just made")
@@ -36,12 +72,9 @@ def sign(statement: Statement, signer: Signer) -> Envelope:
 
 def record(workspace: Workspace, recording: Recording, role: str, key: str | None) -> Recorded:
     """Sign what a recorder read with the role's key (or `key`), verify it under the ledger's own trust policy, and append it."""
-    workspace.check_ledger()
-    statement = Statement(recording.subjects, predicate_uri(recording.predicate_name), recording.predicate)
-    verifier = Verifier(PolicyTrust(workspace.trust()))
-    verified = verifier.verify(sign(statement, workspace.signer(role, key)), at=now())
-    receipt, head = append(workspace, [submission(verified)])
-    return Recorded(statement, receipt[0], head, recording.notes)
+    made = Attester.of(workspace, role, key).attest_to(recording)
+    (receipt,), head = append(workspace, [made.submission])
+    return Recorded(made.statement, receipt, head, recording.notes)
 
 
 def append(workspace: Workspace, submissions: Sequence[Submission]) -> tuple[list[Receipt], Head]:
@@ -53,16 +86,21 @@ def append(workspace: Workspace, submissions: Sequence[Submission]) -> tuple[lis
 
 
 def submission(verified: VerifiedStatement, bundle: bytes | None = None) -> Submission:
-    """A verified statement as the ledger takes it: signatures that hold go into the leaf, the others beside the tree."""
-    signers = verified.signers
-    held = tuple(
+    """A verified statement as the ledger takes it, with the bundle that it came in."""
+    return judged_submission(verified.payload_type, verified.payload, verified.results, bundle)
+
+
+def judged_submission(payload_type: str, payload: bytes, results: Sequence[SignatureResult], bundle: bytes | None = None) -> Submission:
+    """A payload whose signatures were judged: those that hold go into the leaf, the others beside the tree."""
+    signers = holding(results)
+    held = (
         LeafSignature(int(result.algorithm), result.key.fingerprint.raw, result.signature)
         for result in signers
         if result.key and result.algorithm
     )
-    others = tuple(
+    others = (
         UnverifiedSignature(result.keyid, result.signature, result.code if result.code is not Code.OK else Code.DUPLICATE)
-        for result in verified.results
+        for result in results
         if result not in signers
     )
-    return Submission(EntryKind.ATTESTATION, verified.payload_type, verified.payload, tuple(sorted(held)), others, bundle)
+    return Submission(EntryKind.ATTESTATION, payload_type, payload, tuple(sorted(held)), tuple(others), bundle)

@@ -5,9 +5,9 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from countermark.actions.appending import sign, submission
-from countermark.actions.clock import made_now, now
-from countermark.actions.workspace import Workspace, open_reader, open_writer
+from countermark.actions.appending import Attester, append
+from countermark.actions.clock import made_now
+from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code
 from countermark.attestations.envelope import Envelope
 from countermark.attestations.errors import UsageError
@@ -16,7 +16,6 @@ from countermark.attestations.located import JsonValue
 from countermark.attestations.predicate_types import VERIFICATION_SUMMARY, PredicateName
 from countermark.attestations.statement import Statement, Subject
 from countermark.attestations.times import Instant
-from countermark.attestations.verifier import PolicyTrust, Verifier
 from countermark.contracts.decision import Decision
 from countermark.contracts.summary import verification_summary
 from countermark.ledger.leaf import EntryKind
@@ -26,10 +25,10 @@ from countermark.ledger.submission import DOCUMENT_TYPE, Receipt, Submission
 
 @dataclass(frozen=True, slots=True)
 class RecordedDecision:
-    """A decision and its summary in the ledger; the head is that of the ledger after them."""
+    """A decision in the ledger, with the receipts of it and of its summary; the head is that of the ledger after them."""
 
     decision: Decision
-    receipts: tuple[Receipt, ...]
+    receipts: tuple[Receipt, Receipt]
     summary: Envelope
     head: Head
 
@@ -45,18 +44,15 @@ def record_decisions(
         if "AT_OVERRIDE" in decision.notes:
             fix = "leave --effective-time away, or do not record"
             raise UsageError(Code.CLOCK, "a decision for a time of your choice is not recorded", fix=fix)
-    signer = workspace.signer("gate", key)
-    verifier, instant = Verifier(PolicyTrust(workspace.trust())), now()
-    kept = [Submission.sign(EntryKind.POLICY, DOCUMENT_TYPE, data, signer) for data in dict.fromkeys(documents)]
-    made = [sign(statement, signer) for decision in decisions for statement in _statements(decision, instant)]
-    signed = [submission(verifier.verify(envelope, at=instant)) for envelope in made]
-    with open_writer(workspace) as writer:
-        receipts = writer.append([*kept, *signed])[len(kept) :]
-    with open_reader(workspace) as reader:
-        head = reader.head
-    pairs = zip(decisions, range(0, len(made), 2), strict=True)
-    summaries = [_for_slsa_verifier(envelope, signer) for envelope in made[1::2]]
-    return [RecordedDecision(decision, tuple(receipts[n : n + 2]), summaries[n // 2], head) for decision, n in pairs]
+    attester = Attester.of(workspace, "gate", key)
+    kept = [Submission.sign(EntryKind.POLICY, DOCUMENT_TYPE, data, attester.signer) for data in dict.fromkeys(documents)]
+    made = [[attester.attest(statement) for statement in _statements(decision, attester.at)] for decision in decisions]
+    receipts, head = append(workspace, [*kept, *(item.submission for pair in made for item in pair)])
+    placed = iter(receipts[len(kept) :])
+    return [
+        RecordedDecision(decision, (next(placed), next(placed)), _for_slsa_verifier(summary.envelope, attester.signer), head)
+        for decision, (_, summary) in zip(decisions, made, strict=True)
+    ]
 
 
 def _for_slsa_verifier(envelope: Envelope, signer: Signer) -> Envelope:

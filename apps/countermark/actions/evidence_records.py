@@ -5,20 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from countermark.actions.appending import sign, submission
-from countermark.actions.clock import now
+from countermark.actions.appending import Attester, append
 from countermark.actions.evidence import Gatherer
 from countermark.actions.gate import shipped_catalogue
-from countermark.actions.workspace import Workspace, open_reader, open_writer
+from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.documents import load_document, read_file
 from countermark.attestations.errors import InputError, Location, NothingError, RefusedError
-from countermark.attestations.keys import Signer
-from countermark.attestations.predicate_types import PredicateName, predicate_uri
+from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.statement import Statement, Subject
-from countermark.attestations.times import Instant
-from countermark.attestations.verifier import PolicyTrust, Verifier
 from countermark.contracts.adapters.base import Adapter
 from countermark.contracts.adapters.bindings import Binding
 from countermark.contracts.adapters.fields import File
@@ -66,12 +62,12 @@ def read_evidence(paths: Sequence[Path], adapter: str | None, binds: Sequence[st
 def record(workspace: Workspace, paths: Sequence[Path], adapter: str | None, binds: Sequence[str], key: str | None) -> EvidenceRecorded:
     """Append what outside documents claim: their bytes, the claims, and the images that they name as they report them."""
     catalogue = load_catalogue()
-    signer, verifier, instant = workspace.signer("builder", key), Verifier(PolicyTrust(workspace.trust())), now()
+    attester = Attester.of(workspace, "builder", key)
     found = record_evidence(paths, catalogue, [Binding.parse(text) for text in binds], _adapter(adapter, catalogue))
     files = {file.digest: file for reading, _ in found for file in (reading.root, *reading.referenced)}
-    kept = [Submission.sign(EntryKind.ATTESTATION, FILE_TYPE, file.data, signer) for file in files.values()]
+    kept = [Submission.sign(EntryKind.ATTESTATION, FILE_TYPE, file.data, attester.signer) for file in files.values()]
     recordings = [recording for reading, own in found for recording in (own, *image_recordings(reading))]
-    appended, head = _append(workspace, kept, recordings, signer, verifier, instant)
+    appended, head = _append(workspace, attester, recordings, kept)
     return EvidenceRecorded(tuple(reading for reading, _ in found), appended, head)
 
 
@@ -95,8 +91,7 @@ def endorse(
         message = "no claim of the documents came to an outcome that can be endorsed"
         raise NothingError(Code.NOTHING_EVALUATED, message, fix="see `countermark verify evidence` for what was refused and why")
     recordings = [Recording(draft.name, (Subject.of(draft.image),), dict(draft.predicate)) for draft in drafts]
-    signer = workspace.signer("qualifier", key)
-    appended, head = _append(workspace, [], recordings, signer, Verifier(PolicyTrust(trust)), now())
+    appended, head = _append(workspace, Attester.of(workspace, "qualifier", key), recordings)
     return EvidenceRecorded((), appended, head)
 
 
@@ -115,20 +110,12 @@ def _adapter(name: str | None, catalogue: Catalogue) -> Adapter | None:
 
 
 def _append(
-    workspace: Workspace,
-    kept: list[Submission],
-    recordings: Iterable[Recording],
-    signer: Signer,
-    verifier: Verifier,
-    instant: Instant,
+    workspace: Workspace, attester: Attester, recordings: Iterable[Recording], kept: Sequence[Submission] = ()
 ) -> tuple[tuple[Appended, ...], Head]:
-    """Sign, verify and append all of it in one transaction."""
-    statements = [Statement(item.subjects, predicate_uri(item.predicate_name), item.predicate) for item in recordings]
-    signed = [submission(verifier.verify(sign(statement, signer), at=instant)) for statement in statements]
-    with open_writer(workspace) as writer:
-        receipts = writer.append([*kept, *signed])[len(kept) :]
-    with open_reader(workspace) as reader:
-        return tuple(map(Appended, statements, receipts)), reader.head
+    """The recordings as signed statements, and what is kept beside them, in one transaction."""
+    made = [attester.attest_to(recording) for recording in recordings]
+    receipts, head = append(workspace, [*kept, *(item.submission for item in made)])
+    return tuple(Appended(item.statement, receipt) for item, receipt in zip(made, receipts[len(kept) :], strict=True)), head
 
 
 def _document(reader: LedgerReader, gatherer: Gatherer, text: str) -> Record:

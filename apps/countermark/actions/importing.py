@@ -2,12 +2,12 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from countermark.actions.appending import submission
+from countermark.actions.appending import append, submission
 from countermark.actions.clock import now
 from countermark.actions.envelopes import read_envelope, read_texts
 from countermark.actions.verify_attestation import Checked, Expectation, check_one
@@ -27,27 +27,29 @@ BATCH = 1000
 Told = Callable[[int], None]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What an import did: receipts in the order of the input, and every text that was refused."""
+    """What an import did: receipts in the order of the input, every text that was refused, and the head after it."""
 
-    head: Head | None = None
-    receipts: list[Receipt] = field(default_factory=list)
-    refused: list[Checked] = field(default_factory=list)
+    receipts: list[Receipt]
+    refused: list[Checked]
+    head: Head
 
 
 def import_files(workspace: Workspace, paths: Sequence[str], told: Told) -> ImportResult:
     """Verify every attestation under the ledger's trust policy and append those that hold; `told` hears how many are done."""
-    reader, result = _Reader(workspace.trust()), ImportResult()
+    texts = _TextReader(workspace.trust())
+    receipts: list[Receipt] = []
+    refused: list[Checked] = []
     with open_writer(workspace) as writer:
-        for batch in _batches(item for path in paths for item in reader.read(path)):
-            good = [item for item in batch if isinstance(item, Submission)]
-            result.receipts.extend(writer.append(good) if good else [])
-            _quarantine(writer, [item for item in batch if isinstance(item, Checked)], result)
-            told(len(result.receipts) + len(result.refused))
+        for batch in _batches(item for path in paths for item in texts.read(path)):
+            receipts += writer.append([item for item in batch if isinstance(item, Submission)])
+            bad = [item for item in batch if isinstance(item, Checked)]
+            _quarantine(writer, bad)
+            refused += bad
+            told(len(receipts) + len(refused))
     with open_reader(workspace) as ledger:
-        result.head = ledger.head
-    return result
+        return ImportResult(receipts, refused, ledger.head)
 
 
 def import_legacy(workspace: Workspace, paths: Sequence[str]) -> ImportResult:
@@ -55,16 +57,13 @@ def import_legacy(workspace: Workspace, paths: Sequence[str]) -> ImportResult:
     from countermark.actions.legacy import legacy_submissions
     from countermark.attestations.intoto_legacy import LegacyFile
 
-    trust, result = workspace.trust(), ImportResult()
+    trust = workspace.trust()
     files = [LegacyFile.parse(data, source) for path in paths for source, data in read_texts(path)]
-    with open_writer(workspace) as writer:
-        result.receipts = writer.append(legacy_submissions(None, files, trust, now())) if files else []
-    with open_reader(workspace) as ledger:
-        result.head = ledger.head
-    return result
+    receipts, head = append(workspace, legacy_submissions(files, trust, now()))
+    return ImportResult(receipts, [], head)
 
 
-class _Reader:
+class _TextReader:
     """Turns texts into submissions, or into the result that says why not."""
 
     def __init__(self, trust: TrustPolicy) -> None:
@@ -108,13 +107,12 @@ def _batches(items: Iterator[Submission | Checked]) -> Iterator[list[Submission 
         yield batch
 
 
-def _quarantine(writer: "LedgerWriter", refused: Sequence[Checked], result: ImportResult) -> None:
+def _quarantine(writer: "LedgerWriter", refused: Sequence[Checked]) -> None:
     """Keep what was refused outside the tree: the reason, what came by its digest, and what it claimed to be about."""
     for item in refused:
         assert item.error is not None
         data = item.envelope.payload if item.envelope else item.source.encode()
         writer.quarantine(item.error.code, str(item.error), hashlib.sha256(data).digest(), _claimed(item))
-        result.refused.append(item)
 
 
 def _claimed(item: Checked) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
 
+from countermark.actions.appending import judged_submission
 from countermark.actions.workspace import public_key
 from countermark.attestations.codes import Code, ExitCode, Outcome
 from countermark.attestations.documents import read_file
@@ -16,9 +17,8 @@ from countermark.attestations.intoto_legacy import LegacyFile, ProvenLayout, rea
 from countermark.attestations.predicate_types import predicate_uri
 from countermark.attestations.times import Instant
 from countermark.attestations.trust import TrustPolicy
-from countermark.attestations.verifier import PolicyTrust, SignatureResult, Verifier
-from countermark.ledger.leaf import EntryKind, LeafSignature
-from countermark.ledger.submission import Submission, UnverifiedSignature
+from countermark.attestations.verifier import PolicyTrust, Verifier, holding
+from countermark.ledger.submission import Submission
 
 MAKES = {kind: predicate_uri(f"legacy-{kind}") for kind in ("link", "layout")}
 """What `makes` of a trust policy lists for a role whose links or layouts are taken into a ledger; neither has a predicate type."""
@@ -111,14 +111,14 @@ def _finding(path: Path, required: str, observed: str, fix: str) -> Finding:
     )
 
 
-def legacy_submissions(layout: LegacyFile | None, links: Sequence[LegacyFile], policy: TrustPolicy, at: Instant) -> list[Submission]:
+def legacy_submissions(files: Sequence[LegacyFile], policy: TrustPolicy, at: Instant) -> list[Submission]:
     """What goes into a ledger: each file that somebody of the trust policy signed and may make, byte for byte as it was signed.
 
     `RefusedError` for other signers; `InputError` UNSUPPORTED for a file of the older form, whose signature is over bytes that no file
     holds.
     """
     verifier = Verifier(PolicyTrust(policy))
-    return [_submission(file, verifier, policy, at) for file in ([layout] if layout else []) + list(links)]
+    return [_submission(file, verifier, policy, at) for file in files]
 
 
 def _submission(file: LegacyFile, verifier: Verifier, policy: TrustPolicy, at: Instant) -> Submission:
@@ -127,27 +127,10 @@ def _submission(file: LegacyFile, verifier: Verifier, policy: TrustPolicy, at: I
         message = f"this {file.kind} is signed over canonical JSON, which a ledger does not hold"
         raise InputError(Code.UNSUPPORTED, message, at=Location(file.source), fix="sign it as a DSSE envelope (in-toto's use_dsse)")
     results = verifier.judge_signatures(envelope, at)
-    held = {result.key.fingerprint.raw: result for result in reversed(results) if result.code is Code.OK and result.key}
+    held = holding(results)
     if not held:
         code = next((result.code for result in results if result.code in (Code.KEY_REVOKED, Code.KEY_WINDOW)), Code.SIG_INVALID)
         message = f"nobody whom the trust policy believes now has signed this {file.kind}"
         raise RefusedError(code, message, at=Location(file.source), fix="add the signer's key to the trust policy, or have it signed anew")
-    PolicyTrust(policy).authorise(MAKES[file.kind], {result.principal for result in held.values() if result.principal})
-    others = [result for result in results if result not in held.values()]
-    return Submission(
-        EntryKind.ATTESTATION,
-        envelope.payload_type,
-        envelope.payload,
-        tuple(sorted(_leaf_signature(result) for result in held.values())),
-        tuple(_unverified(result) for result in others),
-    )
-
-
-def _leaf_signature(result: SignatureResult) -> LeafSignature:
-    assert result.key is not None
-    assert result.algorithm is not None
-    return LeafSignature(int(result.algorithm), result.key.fingerprint.raw, result.signature)
-
-
-def _unverified(result: SignatureResult) -> UnverifiedSignature:
-    return UnverifiedSignature(result.keyid, result.signature, result.code if result.code is not Code.OK else Code.DUPLICATE)
+    PolicyTrust(policy).authorise(MAKES[file.kind], {result.principal for result in held if result.principal})
+    return judged_submission(envelope.payload_type, envelope.payload, results)

@@ -42,15 +42,13 @@ def import_report(result: "ImportResult") -> Report:
     new = sum(1 for receipt in result.receipts if not receipt.duplicate)
     findings = tuple(finding for item in result.refused if (finding := item.finding()))
     codes = [item.exit for item in result.refused] + [ExitCode.YES] * bool(result.receipts)
-    total = len(result.receipts) + len(result.refused)
-    lines = [f"{new} appended, {len(result.receipts) - new} stood there before, {len(result.refused)} refused and in quarantine"]
     recorded = [{"index": item.index, "payload": str(item.payload), "duplicate": item.duplicate} for item in result.receipts]
     return Report(
         exit=ExitCode.first_of(codes),
         evaluated=len(result.receipts) + sum(1 for item in result.refused if item.exit is ExitCode.NO),
-        of=total,
+        of=len(result.receipts) + len(result.refused),
         findings=findings,
-        ledger=result.head.to_json() if result.head else None,
-        text="\n".join(lines),
+        ledger=result.head.to_json(),
+        text=f"{new} appended, {len(result.receipts) - new} stood there before, {len(result.refused)} refused and in quarantine",
         extra={"recorded": recorded},
     )

@@ -5,7 +5,7 @@ a Statement (3), its predicate obeys its schema (3), its signers may make it (1)
 parsed. A `VerifiedStatement` comes from `Verifier` alone: a function that takes one cannot be handed an unverified claim.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from typing import Protocol
 
@@ -33,6 +33,12 @@ class SignatureResult:
     principal: str | None = None
 
 
+def holding(results: Sequence[SignatureResult]) -> tuple[SignatureResult, ...]:
+    """The signatures that hold, one a key, in the order of the key fingerprints."""
+    held = {result.key.fingerprint: result for result in reversed(results) if result.code is Code.OK and result.key}
+    return tuple(held[fingerprint] for fingerprint in sorted(held))
+
+
 @dataclass(frozen=True, slots=True)
 class VerifiedStatement:
     """A statement, the exact bytes that were signed, and what came of every signature."""
@@ -55,9 +61,8 @@ class VerifiedStatement:
 
     @property
     def signers(self) -> tuple[SignatureResult, ...]:
-        """The signatures that hold, one a key, in the order of the key fingerprints."""
-        held = {result.key.fingerprint: result for result in reversed(self.results) if result.code is Code.OK and result.key}
-        return tuple(held[fingerprint] for fingerprint in sorted(held))
+        """The signatures that hold; see `holding`."""
+        return holding(self.results)
 
     @property
     def principals(self) -> tuple[str, ...]:
@@ -159,7 +164,7 @@ class Verifier:
         results = self.judge_signatures(envelope, at)
         if not any(result.code is Code.OK for result in results):
             raise _none_holds(results, envelope.source)
-        statement = read_statement(envelope)
+        statement = _statement(envelope)
         principals = {result.principal for result in results if result.code is Code.OK and result.principal}
         try:
             roles = self._trust.authorise(statement.predicate_type, principals)
@@ -188,17 +193,18 @@ class Verifier:
         return sorted(self._keys.values(), key=lambda key: key.fingerprint.raw != hint)
 
 
-def read_statement(envelope: Envelope, check_schema: Callable[[Statement, str], None] | None = None) -> Statement:
+def _statement(envelope: Envelope) -> Statement:
     """The Statement in an envelope's payload, its predicate checked against our schema where we have one."""
     if not envelope.holds_statement:
         message = f"payload type {envelope.payload_type!r} is not an in-toto Statement's"
         raise RefusedError(Code.PAYLOAD_TYPE, message, at=Location(envelope.source), fix="sign it as application/vnd.in-toto+json")
-    statement = Statement.parse(envelope.payload, f"{envelope.source} (payload)")
-    (check_schema or check_predicate)(statement, f"{envelope.source} (payload)")
+    source = f"{envelope.source} (payload)"
+    statement = Statement.parse(envelope.payload, source)
+    _check_predicate(statement, source)
     return statement
 
 
-def check_predicate(statement: Statement, source: str) -> None:
+def _check_predicate(statement: Statement, source: str) -> None:
     """`InputError` SCHEMA_INVALID for the first rule of our schema that the predicate breaks; foreign types pass."""
     from countermark.attestations.schema import problems_for_predicate
 
