@@ -31,6 +31,7 @@ from countermark.cli import (
     snapshot,
     verify,
     verify_bundle,
+    verify_claims,
     verify_contract,
     verify_ledger,
     verify_vsa,
@@ -59,6 +60,7 @@ verify.app.command("bundle")(verify_bundle.bundle)
 verify.app.command("evidence")(evidence.verify)
 verify.app.command("layout")(legacy.layout)
 verify.app.command("contract")(verify_contract.contract)
+verify.app.command("claims")(verify_claims.claims)
 verify.app.command("vsa")(verify_vsa.vsa)
 verify.app.command("ledger")(verify_ledger.ledger_file)
 verify.app.command("snapshot")(snapshot.verify)

@@ -9,18 +9,11 @@ from countermark.attestations.findings import Finding
 from countermark.contracts.checkers.base import Case, Checker, Parameters, Result
 from countermark.contracts.checkers.parameters import choice, fields, group, many, objects, pointer, pointers, table, text, texts
 from countermark.contracts.checkers.records import Block, blocks
+from countermark.contracts.claims.rank import RANK
 from countermark.contracts.locators.base import decoded
 from countermark.contracts.locators.prose import Claim, claims
 from countermark.contracts.pins import shown
 
-_RANK = {
-    Status.REJECTED: 0,
-    Status.UNSUPPORTED: 0,
-    Status.UNQUALIFIED: 0,
-    Status.IMPLEMENTED: 1,
-    Status.RESEARCH_ONLY: 2,
-    Status.QUALIFIED: 3,
-}
 _WORDS = {str(status): status for status in Status}
 _LEAST_PREFIX = 7
 _SECTIONS = ("Conditions", "Measurement", "Result", "Conclusion", "Limitations")
@@ -76,7 +69,7 @@ class WithinEvidence(Checker):
             for status in statuses:
                 before = known.get(digest)
                 rejected = Status.REJECTED in (status, before)
-                known[digest] = Status.REJECTED if rejected else max((status, before or status), key=_RANK.__getitem__)
+                known[digest] = Status.REJECTED if rejected else max((status, before or status), key=RANK.__getitem__)
         return known
 
     def _exceeding(self, claim: Claim, words: Mapping[str, Status], known: Mapping[str, Status]) -> Iterator[Finding]:
@@ -84,7 +77,7 @@ class WithinEvidence(Checker):
         if len(meant) != 1 and len(claim.digest) != 64:
             return
         derived = known[meant[0]] if meant else None
-        if _RANK[words[claim.word]] > (_RANK[derived] if derived else 0):
+        if RANK[words[claim.word]] > (RANK[derived] if derived else 0):
             required = f"at most {derived}, which the records give {claim.digest}" if derived else f"a record of {claim.digest}"
             fix = f"write {derived or 'unqualified'}, or record the evidence"
             yield self.violation(claim.at, required=required, observed=shown(claim.word), fix=fix, code=Code.CLAIM_EXCEEDS)
