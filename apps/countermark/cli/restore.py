@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countermark.cli.options import DEFAULT_LEDGER, LedgerOption, OutputOption, SigningKeyOption, TrustOption
+from countermark.cli.formats import FINDINGS
+from countermark.cli.options import DEFAULT_LEDGER, FindingsOption, LedgerOption, OutputOption, SigningKeyOption, TrustOption
 from countermark.cli.output import finish
 from countermark.cli.report import Report
 
@@ -105,7 +106,7 @@ def run(
     retained_bytes: Annotated[int, typer.Option(help="Bytes of objects held at once.")] = 256 * 1024 * 1024,
     batch: Annotated[bool, typer.Option("--batch-authenticate", help="Place nothing of a batch before all of it authenticates.")] = False,
     trace: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the trace, one event a line.")] = None,
-    output: OutputOption = [],
+    output: FindingsOption = [],
 ) -> None:
     """Authenticate and place a snapshot, and say where the time went; writes nothing to a ledger."""
 
@@ -132,7 +133,7 @@ def run(
             write_new(trace, ran.trace)
         return run_report(ran)
 
-    finish("restore run", output, act)
+    finish("restore run", output, act, forms=FINDINGS)
 
 
 @app.command("qualify")
@@ -143,7 +144,7 @@ def qualify(
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
     key: SigningKeyOption = None,
-    output: OutputOption = [],
+    output: FindingsOption = [],
 ) -> None:
     """Restore under attestation: all rungs of the plan, the faults that must be caught, signed and appended."""
 
@@ -158,4 +159,4 @@ def qualify(
             done = climb(Workspace.at(ledger, trust), plan, key, engine_commit=engine_commit, link=link)
         return qualified_report(done, link)
 
-    finish("restore qualify", output, act)
+    finish("restore qualify", output, act, forms=FINDINGS)

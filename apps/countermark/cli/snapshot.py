@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countermark.cli.options import DEFAULT_LEDGER, LedgerOption, OutputOption, SigningKeyOption, TrustOption
+from countermark.cli.formats import FINDINGS
+from countermark.cli.options import DEFAULT_LEDGER, FindingsOption, LedgerOption, OutputOption, SigningKeyOption, TrustOption
 from countermark.cli.output import finish
 from countermark.cli.report import Report
 
@@ -37,7 +38,8 @@ def record(
         from countermark.cli.render_recorded import recorded_report
 
         workspace = Workspace.at(ledger, trust)
-        workspace.trust()
+        workspace.check_ledger()
+        workspace.trust()  # nothing is read for a ledger that is not there
         with byte_progress("reading") as told:
             recording = read_snapshot(manifests, chunks=chunks, model=model, draft=draft, progress=told)
         return recorded_report(append(workspace, recording, "builder", key))
@@ -50,7 +52,7 @@ def verify(
     chunks: ChunksOption = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
-    output: OutputOption = [],
+    output: FindingsOption = [],
 ) -> None:
     """Compare what is signed of a snapshot with its manifests and objects."""
 
@@ -63,14 +65,14 @@ def verify(
             told(0, 0)
             return _snapshot_report(verify_snapshot(Workspace.at(ledger, trust), manifests, chunks, told))
 
-    finish("verify snapshot", output, act)
+    finish("verify snapshot", output, act, forms=FINDINGS)
 
 
 def verify_receipt(
     entries: Annotated[list[str], typer.Argument(metavar="ENTRY...", help="Receipts or restore-runs: entry numbers or payload digests.")],
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
-    output: OutputOption = [],
+    output: FindingsOption = [],
 ) -> None:
     """Recompute receipts from what they rest on, and restore-runs from their traces."""
 
@@ -80,7 +82,7 @@ def verify_receipt(
 
         return _receipts_report(verify_receipts(Workspace.at(ledger, trust), entries))
 
-    finish("verify receipt", output, act)
+    finish("verify receipt", output, act, forms=FINDINGS)
 
 
 def _snapshot_report(check: "SnapshotCheck") -> Report:

@@ -1,11 +1,11 @@
 """`restore qualify`: the ladder under attestation. The run is signed and appended with its plan, its trace and what it is worth."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from countermark.actions.appending import append, sign, submission
+from countermark.actions.appending import Attestation, Attester, append
 from countermark.actions.clock import now
 from countermark.actions.evidence_records import FILE_TYPE, Appended
 from countermark.actions.restore.engine_source import CleanSource, EngineSource, clean_source, engine_source
@@ -15,16 +15,12 @@ from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import ExitCode, Outcome
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.documents import load_document, read_file
-from countermark.attestations.envelope import Envelope
 from countermark.attestations.errors import InputError
-from countermark.attestations.keys import Signer
 from countermark.attestations.located import JsonValue
 from countermark.attestations.outcomes import restore_outcome
 from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.statement import Statement, Subject
 from countermark.attestations.times import Instant
-from countermark.attestations.trust import TrustPolicy
-from countermark.attestations.verifier import PolicyTrust, Verifier
 from countermark.cuda_restore.ladder import DEFAULT_SHAPE, Qualification
 from countermark.cuda_restore.ladder import qualify as climb
 from countermark.cuda_restore.manifest import MANIFEST_BYTES_MAX
@@ -81,39 +77,11 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known before a run: the trust policy, the signed root, the engine and its work tree."""
+    """What is known before a run: the signed root, the engine and its work tree."""
 
-    trust: TrustPolicy
     signed: SignedRoot | None
     source: EngineSource
     clean: CleanSource
-
-
-@dataclass(frozen=True, slots=True)
-class _Signed:
-    """A statement, its envelope, and what goes into the ledger."""
-
-    statement: Statement
-    envelope: Envelope
-    submission: Submission
-
-
-@dataclass(frozen=True, slots=True)
-class _Qualifier:
-    """Signs as the qualifier, and verifies as everybody else will."""
-
-    signer: Signer
-    verifier: Verifier
-    at: Instant = field(default_factory=now)
-
-    def sign(self, name: PredicateName, about: Digest, predicate: dict[str, JsonValue]) -> _Signed:
-        statement = Statement((Subject.of(about),), name.uri, predicate)
-        envelope = sign(statement, self.signer)
-        return _Signed(statement, envelope, submission(self.verifier.verify(envelope, at=self.at)))
-
-    def keep(self, data: bytes) -> Submission:
-        """A file, kept under its digest."""
-        return Submission.sign(EntryKind.ATTESTATION, FILE_TYPE, data, self.signer)
 
 
 def qualify(
@@ -133,19 +101,19 @@ def qualify(
     if link:
         check_folder(link)
     planned = _Plan.read(plan_file)
-    signer = workspace.signer("qualifier", key)
+    attester = Attester.of(workspace, "qualifier", key)
     known = _known(workspace, planned, engine_source(engine_commit))
     if planned.plan.image:
         tested_scope(planned.plan, known.signed)
     begun = now().whole_seconds()
     found = climb(planned.plan, known.signed, shape=shape)
-    qualifier = _Qualifier(signer, Verifier(PolicyTrust(known.trust)))
-    statements = _statements(qualifier, found, known, begun)
-    receipts, head = append(workspace, [qualifier.keep(planned.data), qualifier.keep(found.trace), *(one.submission for one in statements)])
-    appended = tuple(Appended(one.statement, receipt) for one, receipt in zip(statements, receipts[2:], strict=True))
-    run: Any = statements[0].statement.predicate
+    made = _statements(replace(attester, at=now()), found, known, begun)
+    kept = [Submission.sign(EntryKind.ATTESTATION, FILE_TYPE, data, attester.signer) for data in (planned.data, found.trace)]
+    receipts, head = append(workspace, [*kept, *(one.submission for one in made)])
+    appended = tuple(Appended(one.statement, receipt) for one, receipt in zip(made, receipts[len(kept) :], strict=True))
+    run: Any = made[0].statement.predicate
     passed = _exit(found, run) is ExitCode.YES
-    files = write_link(link, _link(planned, plan_file, found, statements), signer) if link and passed else ()
+    files = write_link(link, _link(planned, plan_file, found, made), attester.signer) if link and passed else ()
     return Qualified(found, run, appended, head, files)
 
 
@@ -160,21 +128,22 @@ def _known(workspace: Workspace, planned: _Plan, source: EngineSource) -> _Known
     trust = workspace.trust()
     with open_reader(workspace, trust) as reader:
         signed = find_root(reader, trust, [one.digest for one in planned.loaded]) if planned.loaded else None
-        return _Known(trust, signed, source, clean_source(reader, trust, source))
+        return _Known(signed, source, clean_source(reader, trust, source))
 
 
-def _statements(qualifier: _Qualifier, found: Qualification, known: _Known, begun: Instant) -> list[_Signed]:
+def _statements(attester: Attester, found: Qualification, known: _Known, begun: Instant) -> list[Attestation]:
     """The run, about the image or else the engine's commit, and the receipts that rest on it."""
     run = restore_run(found, known.source.engine)
     image = found.plan.image
-    signed = qualifier.sign(PredicateName.RESTORE_RUN, image or known.source.engine.source, run)
+    about = (Subject.of(image or known.source.engine.source),)
+    signed = attester.attest(Statement(about, PredicateName.RESTORE_RUN.uri, run))
     payload = Digest.of(DigestKind.PAYLOAD, signed.envelope.payload)
-    basis = Basis(payload, restore_outcome(run), begun, qualifier.at.whole_seconds(), known.clean.outcome, known.clean.shown_by)
+    basis = Basis(payload, restore_outcome(run), begun, attester.at.whole_seconds(), known.clean.outcome, known.clean.shown_by)
     receipts = derive_receipts(found, basis)
-    return [signed, *(qualifier.sign(PredicateName.QUALIFICATION_RECEIPT, image, receipt) for receipt in receipts if image)]
+    return [signed, *(attester.attest(Statement(about, PredicateName.QUALIFICATION_RECEIPT.uri, receipt)) for receipt in receipts)]
 
 
-def _link(planned: _Plan, plan_file: Path, found: Qualification, statements: Sequence[_Signed]) -> Link:
+def _link(planned: _Plan, plan_file: Path, found: Qualification, statements: Sequence[Attestation]) -> Link:
     """The step's link: plan and manifests by their paths from the plan's folder, and what was signed."""
     run, *receipts = statements
     products = {"restore-run.json": run.envelope.to_json().encode(), "trace.jsonl": found.trace}
