@@ -8,9 +8,10 @@ from pathlib import Path
 
 from countermark.actions.appending import Recorded, record
 from countermark.actions.audit import audit_ledger
-from countermark.actions.demo import example, published
+from countermark.actions.demo import example, published, restored
 from countermark.actions.gate import Asked, gate
 from countermark.actions.init import initialise
+from countermark.actions.restore.engine_source import own_checkout
 from countermark.actions.verify_contract import Judged, judge_commit
 from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code, ExitCode, Severity
@@ -63,6 +64,7 @@ class Story:
         policy.write_text(_POLICY)
         self._decide(workspace, policy, image, commit)
         self._judge_published(workspace, policy.parent)
+        self._restore(workspace, image, policy.parent / "serving-production.yaml")
         self._tamper(workspace)
 
     def _record(self, workspace: Workspace) -> tuple[str, Digest]:
@@ -145,10 +147,16 @@ class Story:
             self.tell(f"   {decision.verdict:<5} {code:<17} {row.image.rpartition(':')[2][:8]}  {row.require}  [{row.policy}]")
             self._expect(decision.verdict == row.verdict and code in row.codes, f"{row.image} {row.require}: {decision.verdict} {code}")
 
+    def _restore(self, workspace: Workspace, image: Digest, policy: Path) -> None:
+        if own_checkout():
+            self.surprises += restored.Restores(workspace, self.folder, self.tell).run(image, policy)
+        else:
+            self.tell("7. Restores under attestation are left out: this program does not run from a checkout, so its commit is not known")
+
     def _tamper(self, workspace: Workspace) -> None:
-        self.tell("7. The whole ledger, read again from its bytes")
+        self.tell("10. The whole ledger, read again from its bytes")
         self._audit(workspace, ExitCode.YES)
-        self.tell("8. One bit of a copy changed behind the program's back")
+        self.tell("11. One bit of a copy changed behind the program's back")
         copy = self.folder / "tampered.db"
         flip_one_bit(workspace.ledger, copy)
         report = self._audit(Workspace(copy, workspace.trust_file), ExitCode.TAMPERED)
@@ -166,12 +174,6 @@ class Story:
     def _expect(self, held: bool, otherwise: str) -> None:
         if not held:
             self.surprises.append(otherwise)
-
-
-def own_checkout() -> Path | None:
-    """The repository that this program runs from, if it does."""
-    folder = Path(__file__).resolve()
-    return next((parent for parent in folder.parents if (parent / ".git").exists() and (parent / "pyproject.toml").exists()), None)
 
 
 def flip_one_bit(ledger: Path, copy: Path) -> None:
