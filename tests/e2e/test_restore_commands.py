@@ -141,6 +141,21 @@ def test_without_its_device_it_cannot_tell(program: Program) -> None:
     assert program("restore", "qualify", plan, *LEDGER, *COMMIT).code == 4
 
 
+def test_the_page_runs(tmp_path: Path) -> None:
+    """Every command of the page, in its order; fewer faults, for time. The last one is a gate that denies."""
+    page = (Path(__file__).parents[2] / "docs" / "restore.md").read_text()
+    commands = [line.removeprefix("$ countermark ").split() for line in page.splitlines() if line.startswith("$ countermark ")]
+    program = Program(tmp_path, tmp_path / "state")
+    assert len(commands) == 8
+    for words in commands:
+        named = [sorted(tmp_path.glob(word)) if "*" in word else [Path(word)] for word in words]
+        done = program(*(str(path) for paths in named for path in paths))
+        assert done.code == (1 if words[0] == "gate" else 0), (words, done.err)
+        if words[1] == "write":
+            plan = tmp_path / "plan.yaml"
+            plan.write_text(plan.read_text().replace("faults: all", "faults: [page-swap, other-prompt]"))
+
+
 def test_long_work_shows_progress_on_a_terminal_only(program: Program) -> None:
     terminal, behind = pty.openpty()
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
