@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,12 +40,14 @@ def in_state(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def forked(world: World, folder: Path) -> Iterator[World]:
-    """A copy of a world, with its keys and its memory, that goes on by itself; `folder` must not exist."""
-    shutil.copytree(world.folder, folder / "box")
-    shutil.copytree(os.environ[STATE], folder / "state")
-    with in_state(folder / "state"):
-        yield World(Workspace.at(str(folder / "box" / world.workspace.ledger.name)), folder / "box", dict(world.at))
+def forked(world: World) -> Iterator[World]:
+    """A copy of a world, with its keys and its memory, that goes on by itself and is gone afterwards."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copytree(world.folder, folder / "box")
+        shutil.copytree(os.environ[STATE], folder / "state")
+        with in_state(folder / "state"):
+            yield World(Workspace.at(str(folder / "box" / world.workspace.ledger.name)), folder / "box", dict(world.at))
 
 
 def ask(workspace: Workspace, image: object, policy: Path | None = None, *requires: str, at: Instant | None = NOW) -> Decision:
@@ -81,11 +84,11 @@ def _envelope(payload_type: str, entry: Any) -> str:
     return json.dumps({"payload": payload, "payloadType": payload_type, "signatures": signatures})
 
 
-def take(workspace: Workspace, lines: Sequence[str], folder: Path) -> ImportResult:
+def take(world: World, lines: Sequence[str]) -> ImportResult:
     """Import envelopes in this order, as `countermark import` does."""
-    path = folder / "all.intoto.jsonl"
+    path = world.folder / "all.intoto.jsonl"
     path.write_text("".join(f"{line}\n" for line in lines))
-    return import_files(workspace, [str(path)], lambda done: None)
+    return import_files(world.workspace, [str(path)], lambda done: None)
 
 
 def without_places(decision: Decision) -> dict[str, Any]:
