@@ -26,6 +26,7 @@ class Draft(World):
 
     lines: list[str] = field(default_factory=list)
     signers: dict[str, Signer] = field(default_factory=dict)
+    documents: list[Receipt] = field(default_factory=list)
 
     def say(self, predicate: str, about: Digest | Subject, fields: dict[str, Any], *, by: str) -> Receipt:
         """Sign a statement; its number among all that were signed stands in the place of an index."""
@@ -36,6 +37,11 @@ class Draft(World):
         envelope = sign(Statement((subject,), uri, fields), self.signers[by])
         self.lines.append(envelope.to_json())
         return Receipt(len(self.lines) - 1, Digest.of(DigestKind.PAYLOAD, envelope.payload), duplicate=False)
+
+    def document(self, *claims: dict[str, Any]) -> Receipt:
+        """As in every world, and kept in mind."""
+        self.documents.append(super().document(*claims))
+        return self.documents[-1]
 
     @classmethod
     def of(cls, world: World) -> "Draft":
