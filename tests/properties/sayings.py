@@ -108,11 +108,12 @@ def _said(draft: Draft, saying: Saying, number: int, said: Sequence[Receipt]) ->
 
 
 def admit(world: World, lines: Sequence[str]) -> None:
-    """Import the envelopes in this order at a time when everybody might say anything, and trust as strictly as before since then."""
+    """Import the envelopes in this order at a time when anybody might say anything, and trust as strictly as before since then."""
     strict = world.workspace.trust_file.read_bytes()
     everything = ["image", "evidence-document", "qualification-receipt", "rejection", "retraction", "supersession"]
     everything.append("https://in-toto.io/attestation/test-result/v0.1")
-    world.trust(makes=dict.fromkeys(world.roles(), everything))
+    anybody = {"any_of": list(world.people())}
+    world.trust(makes=dict.fromkeys(world.roles(), everything), roles=dict.fromkeys(world.roles(), anybody))
     try:
         result = take(world, lines)
     finally:
