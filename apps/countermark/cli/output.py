@@ -144,6 +144,8 @@ def render_text(command: str, report: Report) -> str:
     parts = [report.text] if report.text else []
     parts.extend(finding_text(finding) for finding in report.findings)
     parts.extend(f"- not evaluated: {name}" for name in report.not_evaluated)
+    if Settings.verbose and report.extra:
+        parts.append(json.dumps(dict(report.extra), indent=2, ensure_ascii=False))
     parts.append(report.verdict_line(command))
     return "\n".join(parts)
 
