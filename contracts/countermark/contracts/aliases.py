@@ -80,7 +80,15 @@ def aliases(entry: Entry, evidence: Evidence) -> list[Alias]:
         other = _digest(item.get("digest")) if isinstance(item, dict) else None
         if isinstance(item, dict) and other is not None:
             found += [Alias(subject, other, trusted and item.get("proven") is True) for subject in subjects]
-    return found
+    return found + _below(found)
+
+
+def _below(stated: list[Alias]) -> list[Alias]:
+    """The manifest and the config that a statement about an index names, if it names one of each: one image, for a rejection at least."""
+    below = {alias.second for alias in stated if alias.first.kind is DigestKind.OCI_INDEX}
+    manifests = [digest for digest in below if digest.kind is DigestKind.OCI_MANIFEST]
+    configs = [digest for digest in below if digest.kind is DigestKind.OCI_CONFIG]
+    return [Alias(manifests[0], configs[0], proven=False)] if len(manifests) == len(configs) == 1 else []
 
 
 def _digest(value: JsonValue) -> Digest | None:
