@@ -3,19 +3,21 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from countermark.actions.evidence_records import load_catalogue
 from countermark.actions.subjects import resolve_subject
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
+from countermark.attestations.envelope import Envelope
 from countermark.attestations.errors import InputError, Location
 from countermark.attestations.located import JsonValue
 from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.statement import Subject
-from countermark.contracts.requirement import parse_require
-from countermark.ledger.read import LedgerReader
+from countermark.contracts.requirement import parse_require, read_demand
+from countermark.contracts.scope import CELL_LEAVES, HARDWARE_LEAVES, TOPOLOGY_LEAVES
+from countermark.ledger.leaf import EntryKind
+from countermark.ledger.read import Entry, LedgerReader
 from countermark.recorders.recording import Recording
-
-_KINDS = (DigestKind.OCI_MANIFEST, DigestKind.OCI_CONFIG, DigestKind.OCI_INDEX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,37 +78,55 @@ def supersession(workspace: Workspace, older: str, newer: str, reason: str, *, r
 
 
 def _about(reader: LedgerReader, text: str) -> Digest:
-    """An image, or a statement of the ledger."""
-    return _payload(reader, text) if text.isdecimal() or text.startswith("payload:") else resolve_subject(reader, text, _KINDS)
+    """An image, or a statement of the ledger. A bare digest that the ledger does not know is refused: what is rejected must be certain."""
+    if _is_number(text) or text.startswith("payload:"):
+        return _payload(reader, text)
+    about = resolve_subject(reader, text, ())
+    if not about.kind.is_oci:
+        message = f"{about} is neither an image nor a statement of this ledger, and rejecting it would have no effect"
+        raise InputError(Code.BAD_DIGEST, message, at=Location("DIGEST"), fix="name an oci-index, oci-manifest or oci-config, or a payload")
+    return about
 
 
 def _payload(reader: LedgerReader, text: str) -> Digest:
     """The payload digest of a statement that is in the ledger, given as such or by its entry number."""
-    if text.isdecimal():
-        return reader.entry(int(text)).digest
-    digest = Digest.parse(text, at=Location("PAYLOAD"))
-    if digest.kind is not DigestKind.PAYLOAD or not reader.find_payload(digest.raw):
-        raise InputError(
-            Code.REF_NOT_HERE, f"{digest} is no statement of this ledger", fix="give a payload digest or an entry number of it"
-        )
-    return digest
+    digest = None if _is_number(text) else Digest.parse(text, at=Location("PAYLOAD"))
+    named = digest is None or digest.kind is DigestKind.PAYLOAD
+    indices = (int(text),) if digest is None else reader.find_payload(digest.raw) if named else ()
+    statement = next((entry for entry in map(reader.entry, indices) if _is_statement(entry)), None)
+    if statement is None:
+        fix = "give a payload digest or an entry number of it"
+        raise InputError(Code.REF_NOT_HERE, f"{digest or f'entry {text}'} is no statement of this ledger", fix=fix)
+    return statement.digest
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal()
+
+
+def _is_statement(entry: Entry) -> bool:
+    return entry.leaf.kind is EntryKind.ATTESTATION and Envelope(entry.payload, entry.leaf.payload_type, ()).holds_statement
 
 
 def _scope(capability: str | None, about: Digest) -> tuple[str | None, JsonValue]:
+    """The capability, which the catalogue must know, and the scope."""
     if capability is None:
         return None, "image-wide"
-    read = parse_require(capability)
+    read, at = parse_require(capability), Location("--capability")
     named: Mapping[str, JsonValue] = scope if isinstance(scope := read.get("scope"), dict) else {}
-    return str(read["capability"]), _as_scope(named, about)
+    return load_catalogue().get(str(read["capability"]), at).id, _as_scope(named, about, at)
 
 
-def _as_scope(named: Mapping[str, JsonValue], about: Digest) -> dict[str, JsonValue]:
-    """The dimensions of the command line as a Scope: counts of a test go into its one cell, TP, DCP and PP into the topology."""
-    cell: dict[str, JsonValue] = {name: named[name] for name in ("context_tokens", "concurrency", "draft_tokens") if name in named}
-    topology: dict[str, JsonValue] = {name: named.get(name) for name in ("tp", "dcp", "pp")}
-    scope: dict[str, JsonValue] = {"image": str(about), "cells": [cell]}
-    if any(value is not None for value in topology.values()):
-        scope["topology"] = topology
-    kept = ("platform", "topology", "ranks", "nodes", "model", "draft", "publication_mode")
-    scope.update((name, named[name]) for name in kept if name in named)
+def _as_scope(named: Mapping[str, JsonValue], about: Digest, at: Location) -> dict[str, JsonValue]:
+    """The dimensions of the command line as a Scope: counts of a test go into its one cell, TP, DCP and PP into the topology.
+
+    A dimension that is `any` is left out: what a rejection does not name, it rejects whatever it is.
+    """
+    leaves = {leaf: values[0] for leaf, values in read_demand(named, at).leaves.items()}
+    groups = {"topology": TOPOLOGY_LEAVES, "hardware": HARDWARE_LEAVES}
+    grouped = {name: {leaf: leaves[leaf] for leaf in inside if leaf in leaves} for name, inside in groups.items()}
+    inside = {*TOPOLOGY_LEAVES, *HARDWARE_LEAVES, *CELL_LEAVES}
+    scope: dict[str, JsonValue] = {"image": str(about), "cells": [{leaf: leaves[leaf] for leaf in CELL_LEAVES if leaf in leaves}]}
+    scope.update((name, {**found}) for name, found in grouped.items() if found)
+    scope.update((name, named[name]) for name in leaves if name not in inside)
     return scope

@@ -15,7 +15,8 @@ _AT = Location("DIGEST")
 def resolve_subject(reader: LedgerReader, text: str, kinds: Sequence[DigestKind]) -> Digest:
     """The image that `text` names. A bare digest takes the one kind under which the ledger knows it; two kinds are an `InputError`.
 
-    A bare digest that the ledger does not know is asked about as the first of `kinds`, and the decision says SUBJECT_UNKNOWN.
+    A bare digest that the ledger does not know is asked about as the first of `kinds`, and the decision says SUBJECT_UNKNOWN; where
+    no kind is given, it is an `InputError`.
     """
     bare = _BARE.match(text)
     if not bare:
@@ -24,4 +25,7 @@ def resolve_subject(reader: LedgerReader, text: str, kinds: Sequence[DigestKind]
     if len(known) > 1:
         names = " and ".join(str(Digest(kind, bare[1])) for kind in known)
         raise InputError(Code.BAD_DIGEST, f"the ledger knows it as {names}", at=_AT, fix="give the one you mean with its kind")
+    if not known and not kinds:
+        fix = f"give it with its kind, as {Digest(DigestKind.OCI_CONFIG, bare[1])}"
+        raise InputError(Code.SUBJECT_UNKNOWN, f"no record of the ledger names {text}", at=_AT, fix=fix)
     return Digest((known or list(kinds))[0], bare[1])
