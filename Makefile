@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 ROOMS := attestations ledger contracts cuda_restore migrations apps tests
 
-.PHONY: demo test test-extended lint wheel clean bench-ledger bench-restore bench-gate
+.PHONY: demo test test-extended lint wheel clean bench-ledger bench-restore bench-gate device-check
 
 demo: .venv/ready
 	@rm -rf demo
@@ -32,6 +32,9 @@ bench-restore: .venv/ready
 
 bench-gate: .venv/ready
 	@$(BIN)/python -m benchmarks.gate
+
+device-check: .venv/ready
+	@$(BIN)/python -m benchmarks.device_check $(BENCH_ARGS)
 
 # Compiled files are made at once: without them every start of the program takes three times as long.
 .venv/ready: requirements-dev.txt pyproject.toml
