@@ -1,7 +1,7 @@
 """`explain DECISION`: a recorded decision, and whether the same inputs give it again today."""
 
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from countermark.actions.evidence import Gatherer
@@ -9,7 +9,7 @@ from countermark.actions.gate import decide_at
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
-from countermark.attestations.documents import load_document
+from countermark.attestations.documents import load_document, read_structured
 from countermark.attestations.errors import CannotTellError, InputError, Location
 from countermark.attestations.keys import read_key_file
 from countermark.attestations.located import walk
@@ -23,6 +23,7 @@ from countermark.contracts.evidence import Record
 from countermark.contracts.policy import ReleasePolicy
 from countermark.contracts.profile import Profile
 from countermark.ledger.read import LedgerReader
+from countermark.ledger.submission import DOCUMENT_TYPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def repeat(workspace: Workspace, text: str) -> Repeated:
         record, core = _find(reader, workspace.trust(), text)
         inputs = core["inputs"]
         trust = _trust(reader, workspace, inputs["trust"])
-        policy = _policy(reader, core)
+        policy = _policy(reader, core, _profile(reader, core["inputs"].get("profile"), record.index))
         reader.rewind(core["ledger"]["size"])
         override = "AT_OVERRIDE" in core["notes"]
         subject, instant = Digest.parse(core["subject"]), Instant.parse(core["effective_time"])
@@ -70,25 +71,43 @@ def _trust(reader: LedgerReader, workspace: Workspace, named: dict[str, Any]) ->
     return TrustPolicy.of(document, lambda name: read_key_file(folder / name))
 
 
-def _policy(reader: LedgerReader, core: dict[str, Any]) -> ReleasePolicy:
+def _policy(reader: LedgerReader, core: dict[str, Any], profile: Profile | None) -> ReleasePolicy:
     inputs = core["inputs"]
     catalogue = Catalogue.of(load_document(_recorded(reader, inputs["catalogue"]), "catalogue.yaml", "CapabilityCatalog"))
     places = [result["location"]["file"] for result in core["requirements"]]
     adhoc = any(place.startswith("--require") for place in places)
     source = "--require" if adhoc or not places else places[0]
-    profile = None
-    if inputs.get("profile"):
-        profile = Profile.of(load_document(_recorded(reader, inputs["profile"]), "profile", "Profile"))
     document = load_document(_recorded(reader, inputs["policy"]), source, "ReleasePolicy")
     return ReleasePolicy.of(document, catalogue, profile, adhoc=adhoc)
+
+
+def _profile(reader: LedgerReader, named: dict[str, Any] | None, decision: int) -> Profile | None:
+    """The profile as recorded: a Profile, or a file of the maintainers' own with the last ProfileMap of its name before the decision."""
+    if named is None:
+        return None
+    data = _recorded(reader, named)
+    located = read_structured(data, "profile")
+    if isinstance(located.value, dict) and located.value.get("kind") == "Profile":
+        return Profile.of(load_document(data, "profile", "Profile"))
+    documents = [entry for entry in reader.notices() if entry.leaf.payload_type == DOCUMENT_TYPE and entry.index < decision]
+    for entry in reversed(documents):
+        with suppress(InputError):
+            field_map = load_document(entry.payload, "profile map", "ProfileMap")
+            if (field_map.id, field_map.version) == (named["id"], named["version"]):
+                return Profile.mapped(data, located, field_map)
+    raise _incomplete(reader, f"the ProfileMap {named['id']}@{named['version']}")
+
+
+def _incomplete(reader: LedgerReader, what: str) -> CannotTellError:
+    fix = "decide again with `gate --record`"
+    return CannotTellError(Code.INCOMPLETE, f"the ledger does not hold {what}", at=Location(str(reader.path)), fix=fix)
 
 
 def _recorded(reader: LedgerReader, named: dict[str, Any]) -> bytes:
     """The bytes of a document that `gate --record` kept: its digest is also that of its entry's payload."""
     digest = Digest.parse(named["digest"])
     if digest.kind is not DigestKind.FILE or not reader.find_payload(digest.raw):
-        message = f"the ledger does not hold {named['id']}@{named['version']} ({digest})"
-        raise CannotTellError(Code.INCOMPLETE, message, at=Location(str(Path(reader.path))), fix="decide again with `gate --record`")
+        raise _incomplete(reader, f"{named['id']}@{named['version']} ({digest})")
     return reader.payload(digest.raw)
 
 
