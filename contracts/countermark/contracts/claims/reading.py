@@ -1,10 +1,12 @@
 """What a text for people says of images: status words in its sentences, markers, and which images it names at all.
 
-A status word is said of the image nearest to it in its sentence, with the capabilities and the scope that stand nearer to it than to
-another status word. A word behind a negation says nothing. Fenced code and comments are no sentences; images that they name are named.
+A status word is said of the image nearest to it in its sentence, with the capabilities and the scope in its clause and in the clauses
+behind it that have no status word of their own. A word behind a negation says nothing. Fenced code and comments are no sentences;
+images that fenced code names are named.
 """
 
 import re
+from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -20,6 +22,7 @@ from countermark.contracts.locators.prose import negated, place_in, sentences, w
 
 _COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FENCED: Final = re.compile(r"(?ms)^ {0,3}(`{3,}|~{3,})[^\n]*$.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)")
+_CLAUSE: Final = re.compile(r",(?=\s)|[;:—–|]|\b(?:and|but|while)\b")
 _OF_AN_IMAGE: Final = re.compile(r"(?i)\b(?:image|artifact|candidate|build)s?\b")
 _STATUS: Final = words_pattern(str(status) for status in Status)
 
@@ -130,15 +133,21 @@ def _word(word: re.Match[str], sentence: str, images: Sequence[tuple[int, int, t
 def _claims(sentence: _Sentence, text: str, path: str, capabilities: Sequence[str]) -> Iterator[Claim]:
     start, own, words = sentence
     claiming = [word for word in words if word.affirmed and word.images]
-    named = list(named_in(own, capabilities)) if claiming else []
+    named = sorted(named_in(own, capabilities), key=lambda item: item.start) if claiming else []
+    clauses = [found.start() for found in _CLAUSE.finditer(own)]
     for word in claiming:
-        mine = [item for item in named if _nearest(item, words) is word]
+        mine = [item for item in named if _owner(item, words, clauses) is word]
         at = place_in(text, path, start + word.start)
         yield from (Claim(word.status, image, asks(mine, capabilities), at) for image in word.images)
 
 
-def _nearest(item: Named, words: Sequence[_Said]) -> _Said:
-    return min(words, key=lambda word: _apart(item.start, item.end, word.start, word.end))
+def _owner(item: Named, words: Sequence[_Said], clauses: Sequence[int]) -> _Said:
+    """The status word that something named belongs to: the nearest in its clause, or else the last before it, or else the first."""
+    beside = [word for word in words if bisect(clauses, word.start) == bisect(clauses, item.start)]
+    before = [word for word in words if word.start < item.start]
+    if beside:
+        return min(beside, key=lambda word: _apart(item.start, item.end, word.start, word.end))
+    return before[-1] if before else words[0]
 
 
 def _apart(start: int, end: int, other_start: int, other_end: int) -> int:
