@@ -4,6 +4,7 @@
 // FAKE_CUDA_FAIL=N     the Nth call since fake_cuda_reset() fails with CUDA_ERROR_ILLEGAL_ADDRESS and does nothing
 // FAKE_CUDA_DEVICES=N  how many devices there are (default 1)
 // FAKE_CUDA_INIT=N     the status of cuInit (default 0)
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "cuda_shim.h"
 
@@ -47,9 +49,12 @@ struct Stream {
   }
 };
 
+using Clock = std::chrono::steady_clock;
+
 struct Event {
   std::shared_ptr<Stream> stream;
   Address target = 0;
+  std::shared_ptr<Clock::time_point> reached_at;
 
   void reach() const {
     if (stream) stream->run_until(target);
@@ -244,13 +249,23 @@ int event_record(Address event, Address stream) {
   CALL_IN_CONTEXT("cuEventRecord");
   auto found = streams.find(stream);
   if (found == streams.end()) return INVALID_VALUE;
-  events[event] = Event{found->second, found->second->issued};
+  auto reached_at = std::make_shared<Clock::time_point>();
+  submit(stream, [reached_at] { *reached_at = Clock::now(); });
+  events[event] = Event{found->second, found->second->issued, reached_at};
   return SUCCESS;
 }
 
 int event_synchronize(Address event) {
   CALL_IN_CONTEXT("cuEventSynchronize");
   events[event].reach();
+  return SUCCESS;
+}
+
+int event_elapsed(float* milliseconds, Address begun, Address ended) {
+  CALL_IN_CONTEXT("cuEventElapsedTime");
+  const auto from = events[begun].reached_at, to = events[ended].reached_at;
+  if (!from || !to) return INVALID_VALUE;
+  *milliseconds = std::chrono::duration<float, std::milli>(*to - *from).count();
   return SUCCESS;
 }
 
@@ -267,6 +282,19 @@ int copy_to_device(Address to, const void* from, size_t size, Address stream) {
 int copy_to_host(void* to, Address from, size_t size, Address stream) {
   CALL_IN_CONTEXT("cuMemcpyDtoHAsync");
   return submit(stream, [=] { memcpy(to, (void*)from, size); });
+}
+
+int copy_batch(Address* to, Address* from, size_t* sizes, size_t count, void*, size_t*, size_t, Address stream) {
+  CALL_IN_CONTEXT("cuMemcpyBatchAsync");
+  struct Copy {
+    Address to, from;
+    size_t size;
+  };
+  std::vector<Copy> copies;
+  for (size_t i = 0; i < count; i++) copies.push_back({to[i], from[i], sizes[i]});
+  return submit(stream, [copies] {
+    for (const Copy& copy : copies) memcpy((void*)copy.to, (const void*)copy.from, copy.size);
+  });
 }
 
 int memory_set(Address to, unsigned char value, size_t size, Address stream) {
@@ -351,9 +379,11 @@ EXPORT int cuGetProcAddress_v2(const char* symbol, void** address, int, unsigned
       {"cuEventCreate", (void*)event_create},
       {"cuEventRecord", (void*)event_record},
       {"cuEventSynchronize", (void*)event_synchronize},
+      {"cuEventElapsedTime", (void*)event_elapsed},
       {"cuEventDestroy", (void*)event_destroy},
       {"cuMemcpyHtoDAsync", (void*)copy_to_device},
       {"cuMemcpyDtoHAsync", (void*)copy_to_host},
+      {"cuMemcpyBatchAsync", (void*)copy_batch},
       {"cuMemsetD8Async", (void*)memory_set},
       {"cuLaunchKernel", (void*)launch_kernel},
   };
