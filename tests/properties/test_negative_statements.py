@@ -1,18 +1,23 @@
 """`reject`, `retract` and `supersede` refuse what would have no effect: who rejects something must be able to rely on it."""
 
+import base64
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from worlds import ALIAS, AT_131072, COMMIT, IMAGE, OTHER, RESTORE, World, make_world
+from worlds import ALIAS, AT_131072, COMMIT, IMAGE, OTHER, RESTORE, THIRD, World, make_world
 
 from countermark.actions.appending import record
 from countermark.actions.gate import Asked, gate
 from countermark.actions.negative import Rejected, rejection, retraction, supersession
 from countermark.attestations.codes import Code
+from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.errors import InputError
+from countermark.attestations.statement import Subject
 
 from .real_ledgers import answer, ask
+from .sayings import Draft
 
 
 @pytest.fixture
@@ -105,3 +110,20 @@ def test_only_statements_are_taken_back(world: World) -> None:
         retraction(world.workspace, "0", "mistaken", None)
     with pytest.raises(InputError, match="no statement"):
         supersession(world.workspace, "2", "0", "repeated", raw_measurements_changed=False)
+
+
+def test_a_subject_without_a_kind_is_rejected_as_every_kind_and_passes_as_none(world: World) -> None:
+    """As a foreign tool writes it, with a bare sha256."""
+    bare = Subject({"sha256": OTHER.hex})
+    world.say(
+        "rejection", bare, {"scope": "image-wide", "reason": "r", "rests_on": [], "observed_time": None, "capability": None}, by="lab"
+    )
+    for kind in (DigestKind.OCI_CONFIG, DigestKind.OCI_MANIFEST):
+        assert now(world, Digest(kind, OTHER.hex)) == ("DENY", "IMAGE_REJECTED")
+    draft = Draft.of(world)
+    draft.receipt(THIRD)
+    document, receipt = (json.loads(base64.b64decode(json.loads(line)["payload"])) for line in draft.lines)
+    for said, by in ((document, "ci"), (receipt, "lab")):
+        subject = Subject({"sha256": said["subject"][0]["digest"]["sha256"]})
+        world.say(said["predicateType"], subject, said["predicate"], by=by)
+    assert now(world, THIRD)[0] == "DENY"

@@ -1,10 +1,12 @@
 """A rejection, its retraction, and what `explain --at` says of the times between, with the keys of real people."""
 
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
 from program import Program
-from worlds import IMAGE, OTHER, World, make_world
+from worlds import IMAGE, NOW, OTHER, World, make_world
 
 from countermark.actions.gate import Asked, gate
 from countermark.actions.workspace import open_reader
@@ -78,3 +80,22 @@ def test_the_program_explains_the_past(world: World, tmp_path: Path) -> None:
     for ms, verdict in ((at["rejected"] - 1, "ALLOW"), (at["rejected"], "DENY")):
         done = program("explain", str(IMAGE), "--at", str(Instant.from_ms(ms)), *common)
         assert (done.code, done.json["decisions"][0]["core"]["verdict"]) == (0, verdict), done.err
+
+
+def test_ages_count_to_the_effective_time_and_records_to_the_head(world: World) -> None:
+    """Both may be given: what was known at the one time, judged for the other."""
+    at = story(world)
+    asked = Asked((str(IMAGE),), world.policy("fresh", max_age="90d"), at=Instant.from_ms(at["passed"]))
+    assert answer(gate(world.workspace, asked).decisions[0]) == ("DENY", "EVIDENCE_EXPIRED")
+    (decision,) = gate(world.workspace, replace(asked, effective_time=NOW)).decisions
+    assert answer(decision) == ("ALLOW", "OK")
+    assert "AT_OVERRIDE" in decision.notes
+    rejected = replace(asked, effective_time=NOW, at=Instant.from_ms(at["rejected"]))
+    assert answer(gate(world.workspace, rejected).decisions[0]) == ("DENY", "IMAGE_REJECTED")
+
+
+def test_all_images_of_one_question_are_judged_for_one_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = count(1_800_000_000_000, 1000)
+    monkeypatch.setattr("countermark.actions.gate.now", lambda: Instant.from_ms(next(ticks)))
+    decisions = gate(world.workspace, Asked((str(IMAGE), str(OTHER)), world.folder / "lab.yaml")).decisions
+    assert len({decision.effective_time for decision in decisions}) == 1

@@ -25,7 +25,10 @@ from countermark.ledger.read import LedgerReader
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the command line says: subjects, policy or requirements, profile, mode and time; `at` asks of the ledger as it was then."""
+    """What the command line says: subjects, policy or requirements, profile, mode and time.
+
+    `at` asks of the ledger as it was then, and ages count to that time unless `effective_time` is another.
+    """
 
     subjects: tuple[str, ...]
     policy: Path | None = None
@@ -64,7 +67,9 @@ def gate(workspace: Workspace, asked: Asked) -> Decided:
             rewind_to(reader, asked.at)
         kinds = sorted(policy.kinds)
         subjects = [resolve_subject(reader, text, kinds) for text in asked.subjects]
-        return Decided(tuple(_decide(reader, subject, policy, trust, asked) for subject in subjects), documents)
+        instant, override = (asked.effective_time or asked.at or now()).whole_seconds(), asked.effective_time is not None
+        decisions = [decide_at(reader, subject, policy, trust, instant, mode=asked.mode, at_override=override) for subject in subjects]
+        return Decided(tuple(decisions), documents)
 
 
 def rewind_to(reader: LedgerReader, instant: Instant) -> None:
@@ -74,11 +79,6 @@ def rewind_to(reader: LedgerReader, instant: Instant) -> None:
         begun = Instant.from_ms(reader.genesis.created_ms)
         raise NothingError(Code.NOTHING_EVALUATED, f"the ledger began at {begun}", at=Location("--at"), fix="give a later time")
     reader.rewind(size)
-
-
-def _decide(reader: LedgerReader, subject: Digest, policy: ReleasePolicy, trust: TrustPolicy, asked: Asked) -> Decision:
-    instant = (asked.at or asked.effective_time or now()).whole_seconds()
-    return decide_at(reader, subject, policy, trust, instant, mode=asked.mode, at_override=asked.effective_time is not None)
 
 
 def decide_at(
