@@ -95,7 +95,7 @@ def _cold(workers: Sequence[Worker], data: DataSet, skipped: dict[str, str], lim
     drop()
     state = _state(data, "cold")
     if state.resident_share > _RESIDENT_MAX:
-        sys.stderr.write("no cold rounds: this file system does not let its files be dropped from the page cache\n")
+        sys.stderr.write(f"no cold rounds: {state.resident_share:.0%} of the files stayed in the page cache\n")
         return
     running = [worker for worker in workers if worker.name != COSTS.name]
     rounds = measure(running, keep=count, patience=count, quiet=0.0, prepare=drop)
