@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from worlds import World, make_world
+from worlds import World
 
 from countermark.actions.appending import record
 from countermark.attestations.digests import Digest, DigestKind
@@ -80,10 +80,7 @@ class Lab:
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Lab:
-    world = make_world(tmp_path / "box")
-    policy = world.policy()
-    policy.write_text(policy.read_text().replace("oci-manifest]", "oci-manifest, oci-index]"))
+def lab(world: World, tmp_path: Path) -> Lab:
     return Lab(world, Layout(tmp_path / "layout").write("arm64", "amd64"))
 
 

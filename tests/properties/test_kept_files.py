@@ -34,9 +34,8 @@ spec:
 
 
 @pytest.fixture
-def alone(tmp_path: Path) -> World:
+def alone(world: World) -> World:
     """A world in which `ci`, who records documents, holds every role: whatever it signs would count."""
-    world = make_world(tmp_path / "box")
     world.trust(roles={name: {"any_of": ["ci"]} for name in world.roles()})
     return world
 
@@ -57,7 +56,7 @@ def keep(world: World, *contents: bytes) -> None:
 
 
 def decided(world: World) -> Decision:
-    return ask(world.workspace, IMAGE, world.policy())
+    return ask(world.workspace, IMAGE, world.folder / "lab.yaml")
 
 
 def said(world: World, *receipts: Receipt) -> list[bytes]:

@@ -2,11 +2,10 @@
 
 import base64
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from worlds import ALIAS, AT_131072, COMMIT, IMAGE, OTHER, RESTORE, THIRD, World, make_world
+from worlds import ALIAS, AT_131072, COMMIT, IMAGE, OTHER, RESTORE, THIRD, World
 
 from countermark.actions.appending import record
 from countermark.actions.gate import Asked, gate
@@ -21,12 +20,10 @@ from .sayings import Draft
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(world: World) -> World:
     """A world in which one image passed at 131,072 tokens, TP4/DCP1."""
-    made = make_world(tmp_path / "box")
-    made.policy()
-    made.receipt(scope={"hardware": {"system": "rig"}})
-    return made
+    world.receipt(scope={"hardware": {"system": "rig"}})
+    return world
 
 
 def reject(world: World, about: object, capability: str | None = None, **said: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import NOW, World, make_world
+from worlds import NOW, World
 
 from countermark.actions.demo import published
 from countermark.actions.evidence import Gatherer
@@ -25,14 +25,6 @@ from .test_relabelled_records import FEW, FOLDER, POLICIES
 
 EXAMPLES = settings(FEW, max_examples=12)
 MANY = settings(EXAMPLES, max_examples=150, derandomize=False)
-
-
-@pytest.fixture(scope="module")
-def begun(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """A ledger of people that holds its first entry alone."""
-    world = make_world(tmp_path_factory.mktemp("begun") / "box")
-    world.policy()
-    return world
 
 
 def answers(world: World) -> list[Decision]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import ALIAS, IMAGE, World, make_world
+from worlds import ALIAS, IMAGE, World
 
 from countermark.actions.audit import audit_ledger
 from countermark.actions.workspace import Workspace
@@ -22,14 +22,6 @@ from .sayings import INDEX, SAYINGS, SUBJECTS, Draft, Saying, admit, signed
 from .test_relabelled_records import FEW
 
 DENIED = ("DENY", "exit 4", "exit 6")
-
-
-@pytest.fixture(scope="module")
-def begun(tmp_path_factory: pytest.TempPathFactory) -> World:
-    world = make_world(tmp_path_factory.mktemp("removed") / "box")
-    policy = world.policy()
-    policy.write_text(policy.read_text().replace("oci-manifest]", "oci-manifest, oci-index]"))
-    return world
 
 
 Row = tuple[str, tuple[object, ...]]
@@ -164,7 +156,7 @@ def test_no_entry_taken_out_turns_a_no_into_a_yes(begun: World, deny: Callable[[
                 check_removal(world, rows, [row], [IMAGE])
 
 
-@settings(FEW, max_examples=10)
+@settings(FEW, max_examples=6)
 @given(sayings=SAYINGS, data=st.data())
 def test_no_rows_taken_out_turn_a_no_into_a_yes(begun: World, sayings: list[Saying], data: st.DataObject) -> None:
     check_any_rows(begun, sayings, data)

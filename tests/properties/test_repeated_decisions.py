@@ -1,10 +1,11 @@
 """A recorded decision can be made again from what was recorded with it, whatever the ledger has heard since."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
-from worlds import AT_131072, IMAGE, RESTORE, World, make_world
+from worlds import AT_131072, IMAGE, RESTORE, World
 
 from countermark.actions.decisions import record_decisions
 from countermark.actions.gate import Asked, gate
@@ -33,13 +34,13 @@ spec:
 
 
 @pytest.fixture(scope="module")
-def begun(tmp_path_factory: pytest.TempPathFactory) -> World:
-    world = make_world(tmp_path_factory.mktemp("repeated") / "box")
-    policy = world.policy("lab")
-    profiled = policy.read_text().replace("topology: TP4/DCP1", "topology: $profile.topology")
-    for name, text in {"profiled.yaml": profiled, "own.json": OWN_PROFILE, "map.yaml": PROFILE_MAP, "profile.yaml": PROFILE}.items():
-        (world.folder / name).write_text(text)
-    return world
+def begun(begun: World) -> Iterator[World]:
+    """With a policy that asks a profile, and profiles to give it."""
+    with forked(begun) as world:
+        profiled = (world.folder / "lab.yaml").read_text().replace("topology: TP4/DCP1", "topology: $profile.topology")
+        for name, text in {"profiled.yaml": profiled, "own.json": OWN_PROFILE, "map.yaml": PROFILE_MAP, "profile.yaml": PROFILE}.items():
+            (world.folder / name).write_text(text)
+        yield world
 
 
 def asked(folder: Path, how: str) -> Asked:

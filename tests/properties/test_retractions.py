@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from program import Program
-from worlds import IMAGE, World, make_world
+from worlds import IMAGE, World
 
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError, RefusedError
@@ -17,12 +17,10 @@ REJECTED, LIFTED = ("DENY", "IMAGE_REJECTED"), ("ALLOW", "OK")
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(world: World) -> World:
     """A world in which an image passed and nothing else was said."""
-    made = make_world(tmp_path / "box")
-    made.policy()
-    made.receipt()
-    return made
+    world.receipt()
+    return world
 
 
 def now(world: World) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 import base64
 import json
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,9 +80,6 @@ def test_a_summary_that_failed_is_refused_whatever_is_asked(box: Box) -> None:
         {"subject_digest": f"sha256:{OTHER.hex}"},
         {"verifier_id": "countermark.local/somebody/00000000"},
         {"resource_uri": f"{IMAGE}#production"},
-        {"resource_uri": f"{OTHER}#lab"},
-        {"verified_level": "QUALIFIED:restore.performance"},
-        {"verified_level": "qualified:restore.correctness"},
         {"public_key_path": "keys/lab.pub"},
     ],
     ids=lambda other: " ".join(other),
@@ -91,19 +88,38 @@ def test_a_summary_of_something_else_is_refused(box: Box, other: dict[str, str])
     assert box.verify("passed.json", IMAGE, **other) == 1
 
 
-def test_no_file_and_no_summary_are_no_answer(box: Box) -> None:
-    assert box.verify("nowhere.json", IMAGE) == 3
-    (box.world.folder / "empty.json").write_text("")
-    assert box.verify("empty.json", IMAGE) in (3, 5)
-
-
-def exit_of(box: Box, path: Path) -> tuple[int, bytes]:
-    """The exit for a file as `verify vsa` takes it, and the payload where it was believed."""
-    expected = Expected(IMAGE.hex, box.origin, f"{IMAGE}#lab", (LEVEL,))
+def exit_of(box: Box, path: Path, **other: Any) -> tuple[int, bytes]:
+    """The exit for a file as `verify vsa` takes it, and the payload where it was believed; `other` is expected instead of what is true."""
+    expected = replace(Expected(IMAGE.hex, box.origin, f"{IMAGE}#lab", (LEVEL,)), **other)
     try:
         return 0, check_summary(str(path), expected, PolicyTrust(box.world.workspace.trust()), now()).payload
     except CountermarkError as error:
         return int(error.exit), b""
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"subject_sha256": IMAGE.hex[:-1] + "0"},
+        {"subject_sha256": ""},
+        {"resource_uri": f"{OTHER}#lab"},
+        {"resource_uri": ""},
+        {"levels": ("QUALIFIED:restore.performance",)},
+        {"levels": (LEVEL.lower(),)},
+        {"levels": (LEVEL, "QUALIFIED:service.startup")},
+    ],
+    ids=str,
+)
+def test_nothing_else_is_read_into_it(box: Box, other: dict[str, Any]) -> None:
+    passed = box.world.folder / "passed.json"
+    assert (exit_of(box, passed)[0], exit_of(box, passed, levels=())[0]) == (0, 0)
+    assert exit_of(box, passed, **other)[0] == 1
+
+
+def test_no_file_and_no_summary_are_no_answer(box: Box) -> None:
+    assert box.verify("nowhere.json", IMAGE) == 3
+    (box.world.folder / "empty.json").write_text("")
+    assert box.verify("empty.json", IMAGE) in (3, 5)
 
 
 def test_no_bit_of_what_is_signed_can_be_changed(box: Box, tmp_path: Path) -> None:

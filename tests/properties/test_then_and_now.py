@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from program import Program
-from worlds import IMAGE, NOW, OTHER, World, make_world
+from worlds import IMAGE, NOW, OTHER, World
 
 from countermark.actions.gate import Asked, gate
 from countermark.actions.workspace import open_reader
@@ -16,13 +16,6 @@ from countermark.contracts.decision import Decision
 from countermark.ledger.submission import Receipt
 
 from .real_ledgers import answer
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    made = make_world(tmp_path / "box")
-    made.policy()
-    return made
 
 
 def admitted(world: World, receipt: Receipt) -> int:

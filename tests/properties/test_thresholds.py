@@ -3,10 +3,9 @@
 import base64
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
-from worlds import ALIAS, IMAGE, World, make_world
+from worlds import ALIAS, IMAGE, World
 
 from countermark.attestations.codes import Code
 from countermark.attestations.envelope import Envelope
@@ -21,12 +20,10 @@ ALL_OF = {"all_of": ["alice", "lab"]}
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(world: World) -> World:
     """A world in which qualifiers are `lab` and `alice`, and `ci` alone approves."""
-    made = make_world(tmp_path / "box")
-    made.trust(roles={**made.roles(), "qualifier": ONE_OF, "approver": {"any_of": ["ci"]}})
-    made.policy()
-    return made
+    world.trust(roles={**world.roles(), "qualifier": ONE_OF, "approver": {"any_of": ["ci"]}})
+    return world
 
 
 def require_both(world: World, role: str = "qualifier", rule: object = BOTH_OF) -> None:
