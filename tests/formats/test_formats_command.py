@@ -93,3 +93,29 @@ def test_control_characters_of_a_file_do_not_reach_a_terminal(program: Program) 
     assert done.code == 1
     assert "\x1b" not in done.out
     assert not any(line.strip().startswith("::") for line in done.out.splitlines())
+
+
+def test_a_denial_is_told_at_the_line_of_its_policy(program: Program) -> None:
+    assert program("init", "box").code == 0
+    image = f"oci-manifest:sha256:{'a' * 64}"
+    arguments = ("gate", image, "--policy", "box/policy.yaml", "--ledger", "box/countermark.db")
+    done = program(*arguments, *FILES)
+    (decision,) = done.json["decisions"]
+    core = decision["core"]
+    assert (done.code, core["verdict"], done.json["findings"]) == (1, "DENY", [])
+    results = json.loads((program.folder / "a.sarif").read_text())["runs"][0]["results"]
+    places = [result["locations"][0]["physicalLocation"] for result in results]
+    assert [place["artifactLocation"]["uri"] for place in places] == ["box/policy.yaml"] * len(core["requirements"])
+    assert [place["region"]["startLine"] for place in places] == [item["location"]["line"] for item in core["requirements"]]
+    assert {result["level"] for result in results} == {"error"}
+    cases = read_report((program.folder / "a.xml").read_bytes(), "a.xml")
+    assert [(case.name, bool(case.failed)) for case in cases] == [(f"{image}::{item['id']}", True) for item in core["requirements"]]
+    assert program(*arguments, "--mode", "warn", "-o", "github").out.startswith("::warning file=box/policy.yaml,line=")
+
+
+def test_a_requirement_of_the_command_line_is_in_no_file(program: Program) -> None:
+    assert program("init", "box").code == 0
+    done = program(
+        "gate", f"oci-config:sha256:{'a' * 64}", "--require", "service.startup@tp=4", "--ledger", "box/countermark.db", "-o", "github"
+    )
+    assert (done.code, done.out.startswith("::error title=[SUBJECT_UNKNOWN]::")) == (1, True)
