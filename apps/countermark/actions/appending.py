@@ -9,6 +9,7 @@ from countermark.actions.workspace import Workspace, open_reader, open_writer
 from countermark.attestations.codes import Code
 from countermark.attestations.envelope import PAYLOAD_TYPE, Envelope, Signature
 from countermark.attestations.keys import Signer
+from countermark.attestations.located import as_list, as_object
 from countermark.attestations.predicate_types import predicate_uri
 from countermark.attestations.statement import Statement
 from countermark.attestations.times import Instant
@@ -27,6 +28,12 @@ class Recorded:
     receipt: Receipt
     head: Head
     notes: tuple[str, ...] = ()
+
+    @property
+    def proven_aliases(self) -> list[str]:
+        """The other digests of an image that its bytes prove."""
+        aliases = map(as_object, as_list(as_object(self.statement.predicate).get("aliases")))
+        return [str(alias.get("digest")) for alias in aliases if alias.get("proven")]
 
 
 @dataclass(frozen=True, slots=True)

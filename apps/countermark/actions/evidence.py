@@ -13,6 +13,7 @@ from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.envelope import Envelope, Signature
 from countermark.attestations.errors import CountermarkError, InputError, Location, RefusedError
+from countermark.attestations.located import as_list, as_object
 from countermark.attestations.statement import Statement
 from countermark.attestations.times import Instant
 from countermark.attestations.trust import TrustPolicy
@@ -122,16 +123,8 @@ class Gatherer:
 def _rests_on(records: Iterable[Record]) -> Iterator[Digest]:
     """The payloads that receipts and rejections rest on, and the test results that an image statement names."""
     for record in records:
-        predicate = record.statement.predicate
-        for name in ("rests_on", "test_results") if isinstance(predicate, dict) else ():
-            items = predicate.get(name) if isinstance(predicate, dict) else None
-            found = (_payload(item) for item in (items if isinstance(items, list) else []))
-            yield from (digest for digest in found if digest)
-
-
-def _payload(item: object) -> Digest | None:
-    try:
-        digest = Digest.parse(item) if isinstance(item, str) else None
-    except InputError:
-        return None
-    return digest if digest and digest.kind is DigestKind.PAYLOAD else None
+        predicate = as_object(record.statement.predicate)
+        for item in (*as_list(predicate.get("rests_on")), *as_list(predicate.get("test_results"))):
+            digest = Digest.stated(item)
+            if digest and digest.kind is DigestKind.PAYLOAD:
+                yield digest

@@ -10,7 +10,7 @@ from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.envelope import Envelope
 from countermark.attestations.errors import InputError, Location
-from countermark.attestations.located import JsonValue
+from countermark.attestations.located import JsonValue, as_object
 from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.statement import Subject
 from countermark.contracts.requirement import parse_require, read_demand
@@ -113,7 +113,7 @@ def _scope(capability: str | None, about: Digest) -> tuple[str | None, JsonValue
     if capability is None:
         return None, "image-wide"
     read, at = parse_require(capability), Location("--capability")
-    named: Mapping[str, JsonValue] = scope if isinstance(scope := read.get("scope"), dict) else {}
+    named = as_object(read.get("scope"))
     return load_catalogue().get(str(read["capability"]), at).id, _as_scope(named, about, at)
 
 

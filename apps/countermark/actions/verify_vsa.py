@@ -1,11 +1,11 @@
 """`verify vsa`: a verification summary, held against what slsa-verifier asks of one."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from countermark.actions.envelopes import read_envelope, read_texts
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError, Location, NothingError, RefusedError
+from countermark.attestations.located import as_list, as_object
 from countermark.attestations.predicate_types import VERIFICATION_SUMMARY
 from countermark.attestations.times import Instant
 from countermark.attestations.verifier import Trust, VerifiedStatement, Verifier
@@ -43,11 +43,9 @@ def check_summary(path: str, expected: Expected, trust: Trust, now: Instant) -> 
 
 def _problem(verified: VerifiedStatement, expected: Expected) -> tuple[Code, str] | None:
     statement = verified.statement
-    fields: dict[str, Any] = statement.predicate if isinstance(statement.predicate, dict) else {}
-    verifier = fields.get("verifier")
-    who = verifier.get("id") if isinstance(verifier, dict) else None
-    levels = fields.get("verifiedLevels")
-    missing = [level for level in expected.levels if level not in (levels if isinstance(levels, list) else [])]
+    fields = as_object(statement.predicate)
+    who = as_object(fields.get("verifier")).get("id")
+    missing = [level for level in expected.levels if level not in as_list(fields.get("verifiedLevels"))]
     checks = (
         (statement.predicate_type == VERIFICATION_SUMMARY, Code.PAYLOAD_TYPE, f"it is a {statement.predicate_type}"),
         (_is_about(verified, expected.subject_sha256), Code.SUBJECT_MISMATCH, f"it is not about sha256:{expected.subject_sha256}"),

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countermark.attestations.located import JsonValue
+from countermark.attestations.located import JsonValue, as_object
 from countermark.cli.formats import FINDINGS
 from countermark.cli.options import DEFAULT_LEDGER, FindingsOption, LedgerOption, OutputOption, SigningKeyOption, TrustOption
 from countermark.cli.output import finish
@@ -131,7 +131,7 @@ def _at_paths(reading: "EvidenceReading", files: list[Path]) -> "tuple[Finding, 
 
 def _said(predicate: JsonValue) -> str:
     """One line about a receipt, a rejection or a document."""
-    fields = predicate if isinstance(predicate, dict) else {}
+    fields = as_object(predicate)
     if "outcome" in fields:
         claim = f" ({fields['claim']})" if fields.get("claim") else ""
         return f"{fields['capability']}: {fields['outcome']}{claim}, {fields['basis']}"

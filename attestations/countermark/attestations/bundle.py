@@ -17,7 +17,7 @@ from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.envelope import MAX_ENVELOPE, PAYLOAD_TYPE, Envelope
 from countermark.attestations.errors import InputError, Location
 from countermark.attestations.failing_closed import first_line
-from countermark.attestations.located import JsonValue
+from countermark.attestations.located import JsonValue, as_list, as_object
 
 if TYPE_CHECKING:
     from sigstore_models.bundle.v1 import Bundle as Model
@@ -89,14 +89,14 @@ class _Reader:
         if "messageSignature" in value:
             message = "this bundle signs a file and holds no attestation"
             raise self.error("/messageSignature", message, "give a bundle with a DSSE envelope", Code.UNSUPPORTED)
-        material = _without_nulls(_object(value.get("verificationMaterial")))
+        material = _without_nulls(as_object(value.get("verificationMaterial")))
         material.setdefault("tlogEntries", [])
         if isinstance(material.get("publicKey"), dict):
-            material["publicKey"] = {"hint": "", **_object(material["publicKey"])}
+            material["publicKey"] = {"hint": "", **as_object(material["publicKey"])}
         return {**value, "verificationMaterial": material}
 
     def _of_pep740(self, value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        material, envelope = _object(value["verification_material"]), _object(value.get("envelope"))
+        material, envelope = as_object(value["verification_material"]), as_object(value.get("envelope"))
         fields = (set(value), set(material), set(envelope), type(value.get("version")), value.get("version"))
         if fields != (_PEP740, {"certificate", "transparency_entries"}, {"statement", "signature"}, int, 1):
             raise self.error("", "this is not a PEP 740 attestation of version 1", "give the attestation object as it was published")
@@ -119,8 +119,8 @@ class _Reader:
         if len(envelope.signatures) != 1:
             message = f"a bundle holds exactly one signature, this one {len(envelope.signatures)}"
             raise self.error("/dsseEnvelope/signatures", message, "give one bundle a signature")
-        fields = dict(_object(value["dsseEnvelope"]))
-        signature = dict(_object(_list(fields["signatures"])[0]))
+        fields = dict(as_object(value["dsseEnvelope"]))
+        signature = dict(as_object(as_list(fields["signatures"])[0]))
         signature["sig"] = base64.b64encode(envelope.signatures[0].sig).decode()
         fields |= {"payload": base64.b64encode(envelope.payload).decode(), "signatures": [signature]}
         value["dsseEnvelope"] = fields
@@ -147,14 +147,6 @@ class _Reader:
             pointer = "/verificationMaterial/x509CertificateChain/certificates"
             raise self.error(pointer, "a bundle holds the signing certificate alone", "leave out authorities; they stand in the trust root")
         return certificates[0].raw_bytes
-
-
-def _object(value: JsonValue) -> dict[str, JsonValue]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: JsonValue) -> list[JsonValue]:
-    return value if isinstance(value, list) else []
 
 
 def _without_nulls(value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

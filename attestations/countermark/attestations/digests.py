@@ -80,6 +80,14 @@ class Digest:
             raise InputError(error.code, error.message, at=at, fix=error.fix) from None
 
     @classmethod
+    def stated(cls, value: object) -> Self | None:
+        """The digest that a value states; none for what is not the text of one."""
+        try:
+            return cls.parse(value) if isinstance(value, str) else None
+        except InputError:
+            return None
+
+    @classmethod
     def of(cls, kind: DigestKind, data: bytes) -> Self:
         """The SHA-256 of `data`, typed."""
         return cls(kind, hashlib.sha256(data).hexdigest())

@@ -1,4 +1,4 @@
-"""A parsed text together with where each of its values stands."""
+"""JSON values: reading those whose shape nobody has checked, walking them, and where in a text each of them stands."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -7,6 +7,21 @@ from typing import TypeAlias
 from countermark.attestations.errors import Location
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
+
+
+def as_object(value: JsonValue) -> dict[str, JsonValue]:
+    """An object as it is; anything else has no members."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: JsonValue) -> list[JsonValue]:
+    """A list as it is; anything else has no elements."""
+    return value if isinstance(value, list) else []
+
+
+def as_integer(value: JsonValue) -> int | None:
+    """An integer; a boolean is none, though Python calls it one."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def pointer_join(pointer: str, part: str | int) -> str:

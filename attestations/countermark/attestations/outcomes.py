@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from countermark.attestations.codes import Outcome
-from countermark.attestations.located import JsonValue
+from countermark.attestations.located import JsonValue, as_integer, as_object
 from countermark.attestations.predicate_types import TEST_RESULT, PredicateName
 
 _WORDS: Final = frozenset(map(str, Outcome))
@@ -98,7 +98,7 @@ def outcome_of(predicate_type: str, predicate: JsonValue) -> Outcome | None:
 
 
 def _field(value: JsonValue, name: str) -> JsonValue:
-    return value.get(name) if isinstance(value, dict) else None
+    return as_object(value).get(name)
 
 
 def _list(value: JsonValue) -> list[JsonValue]:
@@ -111,4 +111,5 @@ def _word(value: JsonValue) -> Outcome:
 
 
 def _is_count(value: JsonValue) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    number = as_integer(value)
+    return number is not None and number >= 0

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from countermark.attestations.digests import Digest, DigestKind
-from countermark.attestations.errors import InputError
-from countermark.attestations.located import JsonValue
+from countermark.attestations.located import as_list, as_object
 from countermark.attestations.predicate_types import PredicateName
 from countermark.contracts.evidence import Entry, Evidence
 
@@ -74,11 +73,10 @@ def aliases(entry: Entry, evidence: Evidence) -> list[Alias]:
         return []
     trusted = entry.counts_as() and entry.predicate.get("verified") is True and not evidence.taken_back(entry)
     subjects = [digest for subject in entry.statement.subjects for digest in subject.typed if digest.kind.is_oci]
-    items = entry.predicate.get("aliases")
     found: list[Alias] = []
-    for item in items if isinstance(items, list) else []:
-        other = _digest(item.get("digest")) if isinstance(item, dict) else None
-        if isinstance(item, dict) and other is not None:
+    for item in map(as_object, as_list(entry.predicate.get("aliases"))):
+        other = Digest.stated(item.get("digest"))
+        if other and other.kind.is_oci:
             found += [Alias(subject, other, trusted and item.get("proven") is True) for subject in subjects]
     return found + _below(found)
 
@@ -89,14 +87,6 @@ def _below(stated: list[Alias]) -> list[Alias]:
     manifests = [digest for digest in below if digest.kind is DigestKind.OCI_MANIFEST]
     configs = [digest for digest in below if digest.kind is DigestKind.OCI_CONFIG]
     return [Alias(manifests[0], configs[0], proven=False)] if len(manifests) == len(configs) == 1 else []
-
-
-def _digest(value: JsonValue) -> Digest | None:
-    try:
-        digest = Digest.parse(value) if isinstance(value, str) else None
-    except InputError:
-        return None
-    return digest if digest and digest.kind.is_oci else None
 
 
 def _rejections(subject: Digest, stated: list[Alias]) -> frozenset[Digest]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from countermark.attestations.codes import Outcome
-from countermark.attestations.located import JsonValue
+from countermark.attestations.located import JsonValue, as_list
 from countermark.attestations.predicate_types import PredicateName
 from countermark.contracts.catalogue import Capability
 from countermark.contracts.controls import control, reported, worst
@@ -24,8 +24,7 @@ class Basis:
         self._receipt = receipt
         self._capability = capability
         self._evidence = evidence
-        found = receipt.entry.predicate.get("rests_on")
-        self._named = found if isinstance(found, list) else []
+        self._named = as_list(receipt.entry.predicate.get("rests_on"))
         self._entries = [entry for item in self._named if (entry := evidence.find(str(item)))]
 
     @cached_property

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from countermark.attestations.codes import Code, Outcome, Status
-from countermark.attestations.located import JsonValue
+from countermark.attestations.located import JsonValue, as_integer, as_list, as_object
 from countermark.attestations.predicate_types import PredicateName
 from countermark.contracts.aliases import Names
 from countermark.contracts.answer import Answer, Considered
@@ -23,8 +23,8 @@ _TYPED_LEAVES: Final = {"commit": "git-commit:", "tree": "git-tree:", "source_sh
 
 def judge_contract(requirement: ContractRequirement, names: Names, evidence: Evidence) -> Answer:
     """The answer to a contract requirement about one image."""
-    verdicts = [entry for entry in evidence.of_type(PredicateName.CONTRACT_VERDICT) if _contract(entry)[0] == requirement.contract]
-    recent = [entry for entry in verdicts if _contract(entry)[1] >= (requirement.min_version or 0)]
+    verdicts = [entry for entry in evidence.of_type(PredicateName.CONTRACT_VERDICT) if verdict_identity(entry)[0] == requirement.contract]
+    recent = [entry for entry in verdicts if verdict_identity(entry)[1] >= (requirement.min_version or 0)]
     last, later = _last(recent, evidence)
     if last is None:
         return _none_counts(requirement, verdicts, recent)
@@ -35,23 +35,16 @@ def judge_contract(requirement: ContractRequirement, names: Names, evidence: Evi
 
 
 def verdict_identity(entry: Entry) -> tuple[str, int]:
-    """Id and version of the contract that a verdict is about."""
-    return _contract(entry)
+    """Id and version of the contract that a verdict is about; empty and 0 where it does not say."""
+    contract = as_object(entry.predicate.get("contract"))
+    name = contract.get("id")
+    return name if isinstance(name, str) else "", as_integer(contract.get("version")) or 0
 
 
 def verdict_checkers(entry: Entry) -> dict[str, int]:
     """The checkers that took part in a verdict, by name, with their versions."""
-    found = entry.predicate.get("checkers")
-    items = found.items() if isinstance(found, dict) else ()
-    return {name: version for name, version in items if isinstance(version, int) and not isinstance(version, bool)}
-
-
-def _contract(entry: Entry) -> tuple[str, int]:
-    contract = entry.predicate.get("contract")
-    fields = contract if isinstance(contract, dict) else {}
-    name, version = fields.get("id"), fields.get("version")
-    number = version if isinstance(version, int) and not isinstance(version, bool) else 0
-    return name if isinstance(name, str) else "", number
+    stated = as_object(entry.predicate.get("checkers"))
+    return {name: version for name, value in stated.items() if (version := as_integer(value)) is not None}
 
 
 def _last(verdicts: list[Entry], evidence: Evidence) -> tuple[Entry | None, list[Entry]]:
@@ -90,7 +83,7 @@ def _none_counts(requirement: ContractRequirement, verdicts: list[Entry], recent
         signers = ", ".join(sorted({entry.signer for entry in recent}))
         fix = "have the contract verified and recorded by a builder or qualifier of the trust policy"
         return Answer(Status.UNQUALIFIED, Code.SIGNER_UNTRUSTED, f"verdicts by {signers} only, none of which counts", fix, considered)
-    versions = sorted({_contract(entry)[1] for entry in verdicts})
+    versions = sorted({verdict_identity(entry)[1] for entry in verdicts})
     observed = f"verdicts for version {', '.join(map(str, versions))} only" if versions else "no verdict is recorded"
     fix = f"run countermark verify contract PATH --record in the repository that holds contract {requirement.contract}"
     return Answer(Status.UNSUPPORTED, Code.CONTRACT_NOT_EVALUATED, observed, fix, considered)
@@ -111,14 +104,12 @@ def _not_passed(verdict: Entry, considered: tuple[Considered, ...]) -> Answer:
 
 
 def _findings(verdict: Entry) -> list[dict[str, JsonValue]]:
-    found = verdict.predicate.get("findings")
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    return [item for item in as_list(verdict.predicate.get("findings")) if isinstance(item, dict)]
 
 
 def _told(finding: dict[str, JsonValue]) -> str:
     """A finding in one line: where, by which checker, what was there and what should be."""
-    location = finding.get("location")
-    place = location if isinstance(location, dict) else {}
+    place = as_object(finding.get("location"))
     where = ":".join(str(place[part]) for part in ("file", "line") if place.get(part) is not None)
     pointer = place.get("pointer")
     head = " ".join(str(part) for part in (where, pointer, finding.get("checker") or finding.get("code")) if part)
@@ -139,7 +130,7 @@ def _bound(verdict: Entry, names: Names, evidence: Evidence, considered: tuple[C
     if not bound:
         problems = [f"no component of the image is recorded that the contract pins ({', '.join(pins) or 'it pins nothing'})"]
     weighed = (*considered, *(Considered(image) for image in images if any(name in bound for name, _ in _components(image))))
-    name, version = _contract(verdict)
+    name, version = verdict_identity(verdict)
     if problems:
         wanted = bound[0] if bound else next(iter(pins), "NAME")
         fix = f"build the image from the pinned {wanted}, and record it with --component {wanted}=COMMIT"
@@ -151,22 +142,18 @@ def _bound(verdict: Entry, names: Names, evidence: Evidence, considered: tuple[C
 
 
 def _pins(verdict: Entry) -> dict[str, dict[str, JsonValue]]:
-    found = verdict.predicate.get("pins")
-    items = found.items() if isinstance(found, dict) else ()
-    return {name: leaves for name, leaves in items if isinstance(leaves, dict)}
+    return {name: leaves for name, leaves in as_object(verdict.predicate.get("pins")).items() if isinstance(leaves, dict)}
 
 
 def _bound_names(verdict: Entry, pins: dict[str, dict[str, JsonValue]], recorded: set[str]) -> list[str]:
     """The pins that must equal the image's components: those the contract binds, or else all that have a component's name."""
-    stated = verdict.predicate.get("binds_image")
-    bound = [name for name in stated if isinstance(name, str)] if isinstance(stated, list) else []
+    bound = [name for name in as_list(verdict.predicate.get("binds_image")) if isinstance(name, str)]
     return bound or [name for name in pins if name in recorded]
 
 
 def _components(image: Entry) -> Iterator[tuple[str, dict[str, JsonValue]]]:
-    built_from = image.predicate.get("built_from")
-    components = built_from.get("components") if isinstance(built_from, dict) else None
-    for name, fields in components.items() if isinstance(components, dict) else ():
+    components = as_object(as_object(image.predicate.get("built_from")).get("components"))
+    for name, fields in components.items():
         if isinstance(fields, dict):
             yield name, fields
 

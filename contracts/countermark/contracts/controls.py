@@ -10,7 +10,7 @@ from typing import Final
 
 from countermark.attestations.codes import Outcome
 from countermark.attestations.digests import Digest, DigestKind
-from countermark.attestations.located import JsonValue
+from countermark.attestations.located import JsonValue, as_list, as_object
 from countermark.attestations.outcomes import roll_up
 from countermark.attestations.predicate_types import PredicateName
 
@@ -48,9 +48,9 @@ def _of_restore_run(run: Mapping[str, JsonValue], name: str, topology_ranks: int
         return _all_ranks(_objects(run.get("ranks")), topology_ranks)
     if name == "one-image":
         images = [rank.get("image") for rank in _objects(run.get("ranks"))]
-        used = _object(run.get("tuple")).get("image")
+        used = as_object(run.get("tuple")).get("image")
         return None if None in (*images, used) else _passes(set(map(str, images)) == {str(used)})
-    answer = _object(run.get("answer"))
+    answer = as_object(run.get("answer"))
     if name == "exact-answer" and answer:
         stated = _word(answer.get("outcome"))
         shown = exact_answer(answer.get("required"), answer.get("raw"), answer.get("normalisation"), None)
@@ -64,7 +64,7 @@ _LIVE: Final = frozenset({"recompute-control", "negative-control", "restore-happ
 
 def _rung(run: Mapping[str, JsonValue], name: str) -> Outcome | None:
     """A rung and the faults it must have caught; one that the plan left out shows nothing."""
-    rung = _object(_object(run.get("rungs")).get(name))
+    rung = as_object(as_object(run.get("rungs")).get(name))
     outcome = _word(rung.get("outcome")) if rung else Outcome.NOT_RUN
     faults = [_word(fault.get("outcome")) for fault in _objects(rung.get("controls"))]
     return None if outcome is Outcome.NOT_RUN else roll_up([outcome, *faults])
@@ -72,7 +72,7 @@ def _rung(run: Mapping[str, JsonValue], name: str) -> Outcome | None:
 
 def _live(run: Mapping[str, JsonValue], name: str) -> Outcome | None:
     """What the questions to a served model came to; a rung that was not run asked none, whatever stands in it."""
-    rung = _object(_object(run.get("rungs")).get("5-live"))
+    rung = as_object(as_object(run.get("rungs")).get("5-live"))
     asked = [_word(item.get("outcome")) for item in _objects(rung.get("controls")) if item.get("fault") == name]
     return worst([*asked]) if rung and _word(rung.get("outcome")) is not Outcome.NOT_RUN else None
 
@@ -112,7 +112,7 @@ def _check(check: Mapping[str, JsonValue], raw: bool) -> Outcome | None:
 
 
 def _of_benchmark_run(run: Mapping[str, JsonValue], name: str, _ranks: int | None) -> Outcome | None:
-    summary = _object(run.get("summary"))
+    summary = as_object(run.get("summary"))
     return Outcome.PASS if name == "interval" and isinstance(summary.get("interval"), dict) else None
 
 
@@ -130,7 +130,7 @@ def exact_answer(required: JsonValue, raw: JsonValue, normalisation: JsonValue, 
     Equality is judged on the raw bytes: on `text` where it is what was hashed, or else on the digest alone, which suffices when
     nothing is normalised. Otherwise the response itself is not in the ledger, and nothing is shown.
     """
-    steps = [str(step) for step in normalisation] if isinstance(normalisation, list) else []
+    steps = [str(step) for step in as_list(normalisation)]
     if not isinstance(required, str) or not isinstance(raw, str) or not steps or not set(steps) <= set(_NORMALISE):
         return None
     if isinstance(text, str) and _response(text) == raw:
@@ -165,9 +165,5 @@ def _word(value: JsonValue) -> Outcome:
     return Outcome(value) if isinstance(value, str) and value in set(Outcome) else Outcome.ERROR
 
 
-def _object(value: JsonValue) -> Mapping[str, JsonValue]:
-    return value if isinstance(value, dict) else {}
-
-
 def _objects(value: JsonValue) -> list[Mapping[str, JsonValue]]:
-    return [_object(item) for item in value] if isinstance(value, list) else []
+    return [as_object(item) for item in as_list(value)]

@@ -12,7 +12,7 @@ from typing import Final, Self
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest
 from countermark.attestations.errors import Location
-from countermark.attestations.located import JsonValue
+from countermark.attestations.located import as_list, as_object
 from countermark.attestations.predicate_types import TEST_RESULT, PredicateName
 from countermark.contracts.aliases import Names
 from countermark.contracts.catalogue import Catalogue
@@ -79,27 +79,27 @@ class Side:
         """`NAME.LEAF` of each source it was built from; where two statements differ, both values."""
         found: dict[str, set[str]] = {}
         for entry in self.images():
-            for name, component in _object(_object(entry.predicate.get("built_from")).get("components")).items():
-                for leaf, value in _object(component).items():
+            for name, component in as_object(as_object(entry.predicate.get("built_from")).get("components")).items():
+                for leaf, value in as_object(component).items():
                     found.setdefault(f"{name}.{leaf}", set()).add(str(value))
         return {item: " and ".join(sorted(values)) for item, values in found.items()}
 
     def layers(self) -> tuple[tuple[str, str], ...] | None:
         """Digest and size of each layer, from the bottom; none where no statement records them."""
         for entry in self.images():
-            layers = [_object(item) for item in _list(entry.predicate.get("layers"))]
+            layers = [as_object(item) for item in as_list(entry.predicate.get("layers"))]
             if layers:
                 return tuple((str(layer.get("sha256")), f"{layer.get('bytes')} bytes") for layer in layers)
         return None
 
     def tests(self) -> dict[str, str] | None:
         """Each test by its name with the worst that a test-result says of it; none where there is no test-result."""
-        listed = {str(item) for image in self.images() for item in _list(image.predicate.get("test_results"))}
+        listed = {str(item) for image in self.images() for item in as_list(image.predicate.get("test_results"))}
         results = [entry for entry in self.evidence.of_uri(TEST_RESULT) if self._counts(entry)]
         mine = [entry for entry in results if self._is_about(entry) or str(entry.payload) in listed]
         found: dict[str, str] = {}
         for name, word in _TEST_LISTS.items():
-            found.update((str(test), word) for entry in mine for test in _list(entry.predicate.get(name)))
+            found.update((str(test), word) for entry in mine for test in as_list(entry.predicate.get(name)))
         return found if mine else None
 
     def receipts(self) -> list[Receipt]:
@@ -182,11 +182,3 @@ def _answer(a: Result, b: Result) -> Change:
     same = (a.status, a.code) == (b.status, b.code)
     told = [f"{result.status} [{result.code}]" + ("" if same else f" {result.observed}") for result in (a, b)]
     return Change(section, a.required, told[0], told[1], a.code, b.code)
-
-
-def _object(value: JsonValue) -> Mapping[str, JsonValue]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: JsonValue) -> list[JsonValue]:
-    return value if isinstance(value, list) else []

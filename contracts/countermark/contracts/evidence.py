@@ -12,7 +12,7 @@ from typing import Final, Self
 
 from countermark.attestations.codes import Code, Outcome
 from countermark.attestations.digests import Digest
-from countermark.attestations.located import JsonValue
+from countermark.attestations.located import JsonValue, as_object
 from countermark.attestations.outcomes import outcome_of
 from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.statement import Statement
@@ -66,8 +66,7 @@ class Entry:
     @property
     def predicate(self) -> dict[str, JsonValue]:
         """The predicate, empty where there is none."""
-        found = self.statement.predicate
-        return found if isinstance(found, dict) else {}
+        return as_object(self.statement.predicate)
 
     @property
     def signer(self) -> str:

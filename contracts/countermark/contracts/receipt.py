@@ -6,7 +6,7 @@ from typing import Self
 from countermark.attestations.codes import Outcome
 from countermark.attestations.digests import Digest
 from countermark.attestations.errors import InputError
-from countermark.attestations.located import JsonValue
+from countermark.attestations.located import JsonValue, as_integer, as_object
 from countermark.attestations.times import Instant
 from countermark.contracts.evidence import Entry
 from countermark.contracts.scope import Scope
@@ -45,8 +45,7 @@ class Receipt:
     @property
     def controls(self) -> dict[str, JsonValue]:
         """The controls as the receipt states them."""
-        found = self.entry.predicate.get("controls")
-        return found if isinstance(found, dict) else {}
+        return as_object(self.entry.predicate.get("controls"))
 
     def names(self, digest: Digest) -> bool:
         """Whether it may be about an image: by its subject or its scope."""
@@ -59,7 +58,7 @@ class Receipt:
 
 def instant_ended(observed: JsonValue) -> Instant | None:
     """The end of an `observed` interval; None where it is not recorded."""
-    value = observed.get("to") if isinstance(observed, dict) else None
+    value = as_object(observed).get("to")
     try:
         return Instant.parse(value) if isinstance(value, str) else None
     except InputError:
@@ -68,4 +67,5 @@ def instant_ended(observed: JsonValue) -> Instant | None:
 
 def _count(value: JsonValue) -> int:
     """A count of runs or boots. Not recorded is one: something was run, or there would be no receipt."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else 1
+    number = as_integer(value)
+    return 1 if number is None else number

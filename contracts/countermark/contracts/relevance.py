@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from countermark.attestations.codes import Outcome
 from countermark.attestations.digests import Digest
-from countermark.attestations.located import JsonValue
+from countermark.attestations.located import JsonValue, as_list, as_object
 from countermark.attestations.outcomes import receipt_outcome
 from countermark.attestations.predicate_types import PredicateName
 from countermark.contracts.evidence import Record
@@ -63,15 +63,15 @@ def _leads_to(record: Record) -> Iterator[str]:
     yield record.payload.hex
     if record.statement.predicate_type == _IMAGE:
         yield from _names(record)
-        for item in _list(_field(record.statement.predicate, "test_results")):
+        for item in as_list(_field(record.statement.predicate, "test_results")):
             yield from _hex_of(item)
-    for item in _list(_field(record.statement.predicate, "rests_on")):
+    for item in as_list(_field(record.statement.predicate, "rests_on")):
         yield from _hex_of(item)
 
 
 def _aliases(record: Record) -> Iterator[str]:
     if record.statement.predicate_type == _IMAGE:
-        for item in _list(_field(record.statement.predicate, "aliases")):
+        for item in as_list(_field(record.statement.predicate, "aliases")):
             yield from _hex_of(_field(item, "digest"))
 
 
@@ -81,8 +81,4 @@ def _hex_of(value: JsonValue) -> Iterator[str]:
 
 
 def _field(value: JsonValue, name: str) -> JsonValue:
-    return value.get(name) if isinstance(value, dict) else None
-
-
-def _list(value: JsonValue) -> list[JsonValue]:
-    return value if isinstance(value, list) else []
+    return as_object(value).get(name)

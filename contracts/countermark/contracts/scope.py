@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from countermark.attestations.digests import Digest
-from countermark.attestations.errors import InputError
-from countermark.attestations.located import JsonValue
+from countermark.attestations.located import JsonValue, as_integer, as_list, as_object
 
 Value = int | str
 Leaves = Mapping[str, Value]
@@ -56,9 +55,9 @@ class Scope:
     @classmethod
     def of(cls, value: JsonValue) -> Self:
         """Read a Scope object. Total: what cannot be read is not recorded, which covers no demand and shields from no failure."""
-        fields = value if isinstance(value, dict) else {}
-        cells = fields.get("cells")
-        return cls(_image(fields.get("image")), _exact(fields), tuple(_cell(cell) for cell in cells) if isinstance(cells, list) else ())
+        fields = as_object(value)
+        cells = tuple(_typed(cell, CELL_LEAVES) for cell in as_list(fields.get("cells")))
+        return cls(Digest.stated(fields.get("image")), _exact(fields), cells)
 
     def covers_as_pass(self, point: Leaves) -> bool:
         """Whether a pass in this scope covers the demanded point."""
@@ -124,20 +123,9 @@ _WORDS: Final = {
 }
 
 
-def _image(value: JsonValue) -> Digest | None:
-    try:
-        return Digest.parse(value) if isinstance(value, str) else None
-    except InputError:
-        return None
-
-
 def _exact(fields: Mapping[str, JsonValue]) -> dict[str, Value]:
     names = ("topology", "ranks", "nodes", "hardware", "platform", "model", "draft", "publication_mode", "settings")
     return {leaf: value for name in names for leaf, value in expand(name, fields.get(name)).items()}
-
-
-def _cell(value: JsonValue) -> dict[str, Value]:
-    return _typed(value, CELL_LEAVES)
 
 
 def _topology(value: JsonValue) -> dict[str, Value]:
@@ -149,7 +137,7 @@ def _topology(value: JsonValue) -> dict[str, Value]:
 
 def _typed(value: JsonValue, leaves: Iterable[str]) -> dict[str, Value]:
     """The leaves of an object that have the type of their name."""
-    fields = value if isinstance(value, dict) else {}
+    fields = as_object(value)
     read = {leaf: _of_type(leaf, fields.get(leaf)) for leaf in leaves}
     return {leaf: found for leaf, found in read.items() if found is not None}
 
@@ -157,7 +145,7 @@ def _typed(value: JsonValue, leaves: Iterable[str]) -> dict[str, Value]:
 def _of_type(leaf: str, value: JsonValue) -> Value | None:
     """The value when it has the type of the leaf: an integer, which a boolean is not, or text that is not empty."""
     if leaf in COUNT_LEAVES:
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
+        return as_integer(value)
     return value if isinstance(value, str) and value else None
 
 

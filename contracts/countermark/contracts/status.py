@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from countermark.attestations.codes import Code, Status
+from countermark.attestations.located import as_list
 from countermark.attestations.times import Instant
 from countermark.contracts.aliases import Names
 from countermark.contracts.answer import Answer, Considered
@@ -127,8 +128,7 @@ class _Point:
         covering = [found for found in self.case.failures if found.scope.covers_as_failure(self.point)]
         if not covering:
             return None
-        limits = covering[0].entry.predicate.get("limitations")
-        told = [str(item) for item in limits] if isinstance(limits, list) else []
+        told = [str(item) for item in as_list(covering[0].entry.predicate.get("limitations"))]
         observed = "; ".join([f"failed, by a receipt of {covering[0].entry.signer}", *told])
         return self._answer(Status.UNQUALIFIED, Code.CAP_FAILED, observed, [found.entry for found in covering])
 

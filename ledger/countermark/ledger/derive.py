@@ -7,7 +7,7 @@ A *notice* is an entry whose absence could turn a no into a yes. Its flag is in 
 reads all of them whatever the derived rows say.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -16,7 +16,7 @@ from countermark.attestations.codes import Outcome
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.envelope import pae
 from countermark.attestations.errors import InputError
-from countermark.attestations.located import JsonValue
+from countermark.attestations.located import JsonValue, as_list, as_object
 from countermark.attestations.outcomes import outcome_of
 from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.statement import Statement, Subject
@@ -95,7 +95,8 @@ def _is_notice(statement: Statement) -> bool:
     if statement.predicate_type in _ALWAYS_NOTICE:
         return True
     if statement.predicate_type == PredicateName.IMAGE.uri:
-        return bool(_items(statement.predicate, "aliases") or _components(statement.predicate))
+        predicate = as_object(statement.predicate)
+        return bool(as_list(predicate.get("aliases")) or _components(predicate))
     return outcome_of(statement.predicate_type, statement.predicate) not in (None, Outcome.PASS)
 
 
@@ -110,16 +111,17 @@ def _rows(references: "Iterator[_Reference] | list[_Reference]") -> tuple[Subjec
 def _references(statement: Statement) -> Iterator[_Reference]:
     for subject in statement.subjects:
         yield from _of_subject(subject)
-    for name, member in _members(statement.predicate, "tuple"):
+    predicate = as_object(statement.predicate)
+    for name, member in as_object(predicate.get("tuple")).items():
         yield from _reference(member, "tuple", name)
-    for item in _items(statement.predicate, "rests_on"):
+    for item in as_list(predicate.get("rests_on")):
         yield from _reference(item, "rests-on", None)
     if statement.predicate_type == PredicateName.IMAGE.uri:
-        for alias in _items(statement.predicate, "aliases"):
-            yield from _reference(alias.get("digest") if isinstance(alias, dict) else None, "alias", None)
-        for name, component in _components(statement.predicate):
+        for alias in as_list(predicate.get("aliases")):
+            yield from _reference(as_object(alias).get("digest"), "alias", None)
+        for name, component in _components(predicate).items():
             for field in ("commit", "tree"):
-                yield from _reference(component.get(field) if isinstance(component, dict) else None, "component", name)
+                yield from _reference(as_object(component).get(field), "component", name)
 
 
 def _of_subject(subject: Subject) -> Iterator[_Reference]:
@@ -138,27 +140,13 @@ def _reference(value: JsonValue, role: str, name: str | None) -> Iterator[_Refer
     if isinstance(value, dict):
         repository, revision = value.get("repository"), value.get("revision")
         value, name = f"{DigestKind.GIT_COMMIT}:{revision}", repository if isinstance(repository, str) else name
-    if isinstance(value, str):
-        try:
-            digest = Digest.parse(value)
-        except InputError:
-            return
+    digest = Digest.stated(value)
+    if digest:
         yield digest.kind, digest.raw, role, name
 
 
-def _items(value: JsonValue, name: str) -> list[JsonValue]:
-    found = value.get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, list) else []
-
-
-def _members(value: JsonValue, name: str) -> list[tuple[str, JsonValue]]:
-    found = value.get(name) if isinstance(value, dict) else None
-    return list(found.items()) if isinstance(found, dict) else []
-
-
-def _components(predicate: JsonValue) -> list[tuple[str, JsonValue]]:
-    built_from = predicate.get("built_from") if isinstance(predicate, dict) else None
-    return _members(built_from, "components")
+def _components(predicate: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    return as_object(as_object(predicate.get("built_from")).get("components"))
 
 
 def withheld(kind: EntryKind, payload: bytes) -> bytes | None:
@@ -166,11 +154,10 @@ def withheld(kind: EntryKind, payload: bytes) -> bytes | None:
     if kind is not EntryKind.WITHHOLD:
         return None
     try:
-        value = jsontext.loads(payload, "withhold notice")
-        named = value.get("payload") if isinstance(value, dict) else None
-        return Digest.parse(named).raw if isinstance(named, str) else None
+        named = Digest.stated(as_object(jsontext.loads(payload, "withhold notice")).get("payload"))
     except InputError:
         return None
+    return named.raw if named else None
 
 
 def signed_bytes(payload_type: str, payload: bytes) -> bytes:

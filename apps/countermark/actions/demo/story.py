@@ -97,7 +97,7 @@ class Story:
         done = record(workspace, recording, "builder", None)
         subject = done.statement.subjects[0].typed[0]
         self.tell(f"   entry {done.receipt.index}  {what}  {subject}")
-        for alias in _proven_aliases(recording):
+        for alias in done.proven_aliases:
             self.tell(f"            proven from bytes: {alias}")
         return done
 
@@ -194,9 +194,3 @@ def flip_one_bit(ledger: Path, copy: Path) -> None:
     finally:
         source.close()
         target.close()
-
-
-def _proven_aliases(recording: Recording) -> list[str]:
-    aliases = recording.predicate.get("aliases")
-    items = aliases if isinstance(aliases, list) else []
-    return [str(item["digest"]) for item in items if isinstance(item, dict) and item.get("proven")]

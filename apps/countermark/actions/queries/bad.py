@@ -1,6 +1,6 @@
 """What may turn out bad: a commit, a model revision, a key, a checker or a statement; and which statements it touches directly."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -8,7 +8,7 @@ from countermark.actions.queries.candidates import containing, naming
 from countermark.actions.queries.named import Named
 from countermark.actions.queries.view import View
 from countermark.attestations.digests import Digest
-from countermark.attestations.located import JsonValue
+from countermark.attestations.located import as_object
 from countermark.contracts.evidence import Record
 
 
@@ -100,10 +100,10 @@ class BadChecker:
 
     def why(self, record: Record) -> str | None:
         """It was among the checkers, or extracted the claims."""
-        predicate = fields_of(record.statement.predicate)
-        adapter = fields_of(predicate.get("adapter"))
-        for holder in (predicate, fields_of(predicate.get("core"))):
-            if fields_of(holder.get("checkers")).get(self.name) == self.version:
+        predicate = as_object(record.statement.predicate)
+        adapter = as_object(predicate.get("adapter"))
+        for holder in (predicate, as_object(predicate.get("core"))):
+            if as_object(holder.get("checkers")).get(self.name) == self.version:
                 return "checked by it"
         return "its claims were read by it" if (adapter.get("name"), adapter.get("version")) == (self.name, self.version) else None
 
@@ -134,8 +134,3 @@ class BadStatement:
         """A statement is in no image."""
         del record
         return False
-
-
-def fields_of(value: JsonValue) -> Mapping[str, JsonValue]:
-    """An object as it is; anything else has no fields."""
-    return value if isinstance(value, dict) else {}

@@ -10,7 +10,7 @@ from countermark.actions.queries.view import TODAY, View, When, open_view
 from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest
-from countermark.attestations.located import JsonValue
+from countermark.attestations.located import as_integer, as_object
 from countermark.attestations.times import Instant
 
 
@@ -99,8 +99,8 @@ def _row(view: View, decision: PastDecision) -> DecisionRow:
         f"{policy[0]}@{policy[1]}" if policy else "not named",
         str(core.get("effective_time")),
         record.admitted,
-        _count(core.get("evaluated")),
-        _count(core.get("satisfied")),
+        as_integer(core.get("evaluated")),
+        as_integer(core.get("satisfied")),
         tuple(sorted({str(item.get("code")) for item in decision.requirements})),
         tuple(str(item["waived_by"]) for item in decision.requirements if item.get("waived_by") is not None),
         joined(record.signers, ", ") or "unknown",
@@ -125,14 +125,9 @@ def _problems(view: View, decision: PastDecision) -> Iterator[str]:
         yield f"nobody who signed it may decide [{record.code}]"
     if decision.subject is None or not any(decision.subject in subject.typed for subject in record.statement.subjects):
         yield f"its core is about another image than its subject [{Code.SUBJECT_MISMATCH}]"
-    stated = decision.core.get("ledger")
-    ledger = stated if isinstance(stated, dict) else {}
-    size, root = ledger.get("size"), ledger.get("root")
+    ledger = as_object(decision.core.get("ledger"))
+    size, root = as_integer(ledger.get("size")), ledger.get("root")
     if ledger.get("origin") != view.reader.head.origin:
         yield f"it was decided over another ledger, {ledger.get('origin')}"
-    elif _count(size) is None or not isinstance(size, int) or not 0 < size <= record.index or view.reader.root_at(size).hex() != root:
+    elif size is None or not 0 < size <= record.index or view.reader.root_at(size).hex() != root:
         yield f"this ledger never had the size and root that it names [{Code.SPLIT_VIEW}]"
-
-
-def _count(value: JsonValue) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

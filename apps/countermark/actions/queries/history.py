@@ -12,6 +12,7 @@ from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code, Outcome
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.errors import InputError
+from countermark.attestations.located import as_object
 from countermark.attestations.outcomes import outcome_of
 from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.statement import Statement
@@ -122,7 +123,7 @@ def _row(view: View, entry: Entry, places: tuple[str, ...]) -> HistoryRow:
 
 def _outcome(statement: Statement) -> str | None:
     """The computed outcome of a statement, or the verdict of a decision or summary."""
-    predicate = statement.predicate if isinstance(statement.predicate, dict) else {}
+    predicate = as_object(statement.predicate)
     core = predicate.get("core")
     verdict = core.get("verdict") if isinstance(core, dict) else predicate.get("verificationResult")
     found = outcome_of(statement.predicate_type, predicate)

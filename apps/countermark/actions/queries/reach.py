@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from countermark.actions.queries.bad import Bad, fields_of
+from countermark.actions.queries.bad import Bad
 from countermark.actions.queries.candidates import naming
-from countermark.actions.queries.recorded import PastDecision, parsed
+from countermark.actions.queries.recorded import PastDecision
 from countermark.actions.queries.view import View
 from countermark.attestations.digests import Digest, DigestKind
-from countermark.attestations.located import walk
+from countermark.attestations.located import as_list, as_object, walk
 from countermark.attestations.predicate_types import VERIFICATION_SUMMARY, PredicateName
 from countermark.contracts.evidence import Record
 
@@ -81,7 +81,7 @@ class Reach:
             return None
         if self._bad.is_in_image(record):
             return "is built from it"
-        base = parsed(fields_of(record.statement.predicate).get("base"))
+        base = Digest.stated(as_object(record.statement.predicate).get("base"))
         if base in self.tainted:
             return f"is built on {base}"
         same = next((digest for digest in _names(record) if digest in self.tainted), None)
@@ -108,18 +108,17 @@ class Why(Protocol):
 
 def _rests_on(record: Record) -> Iterator[str]:
     """The hex of every payload that a statement rests on. Of a decision that is what an answer used, not all that was weighed."""
-    predicate = fields_of(record.statement.predicate)
+    predicate = as_object(record.statement.predicate)
     named = [node for _, node in walk(record.statement.predicate)]
     if record.statement.predicate_type == VERIFICATION_SUMMARY:
-        inputs = predicate.get("inputAttestations")
-        for item in inputs if isinstance(inputs, list) else []:
-            yield str(fields_of(fields_of(item).get("digest")).get("sha256"))
+        for item in as_list(predicate.get("inputAttestations")):
+            yield str(as_object(as_object(item).get("digest")).get("sha256"))
         return
     if record.statement.predicate_type == PredicateName.DECISION.uri:
-        verdicts = fields_of(fields_of(predicate.get("core")).get("inputs")).get("contract_verdicts")
+        verdicts = as_object(as_object(predicate.get("core")).get("inputs")).get("contract_verdicts")
         named = [*PastDecision.of(record).rests_on(), *(node for _, node in walk(verdicts))]
     for node in named:
-        digest = parsed(node)
+        digest = Digest.stated(node)
         if digest and digest.kind is DigestKind.PAYLOAD:
             yield digest.hex
 
@@ -130,9 +129,9 @@ def _subjects(record: Record) -> list[Digest]:
 
 def _names(record: Record) -> list[Digest]:
     """The subjects, and the digests that an image statement proves to be of the same image or, below an index, in it."""
-    aliases = fields_of(record.statement.predicate).get("aliases")
-    proven = [fields_of(item) for item in aliases if fields_of(item).get("proven") is True] if isinstance(aliases, list) else []
-    others = [digest for item in proven if (digest := parsed(item.get("digest"))) and digest.kind is not DigestKind.OCI_INDEX]
+    aliases = map(as_object, as_list(as_object(record.statement.predicate).get("aliases")))
+    proven = [item for item in aliases if item.get("proven") is True]
+    others = [digest for item in proven if (digest := Digest.stated(item.get("digest"))) and digest.kind is not DigestKind.OCI_INDEX]
     return [*_subjects(record), *others]
 
 
