@@ -174,7 +174,7 @@ def test_a_damaged_tree_is_tampering(large: Box) -> None:
 def test_what_a_signature_is_over_is_the_pae(small: Box) -> None:
     with small.reader() as reader:
         entry = reader.entry(2)
-    small.operator.public.verify(entry.signed_bytes, entry.leaf.signatures[0].signature)
+    small.operator.public.verify(entry.envelope.pae(), entry.leaf.signatures[0].signature)
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,13 @@ What speaks against an image is a notice, and notices are walked from the signed
 derived rows; a row that is missing there can only deny.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
-from countermark.attestations.envelope import Envelope, Signature
 from countermark.attestations.errors import CountermarkError, InputError, Location, RefusedError
 from countermark.attestations.located import as_list, as_object
 from countermark.attestations.statement import Statement
@@ -82,20 +81,16 @@ class Gatherer:
 
     def _record(self, entry: Entry) -> Record:
         """An entry as evidence: who signed it, in which roles they may, and why it does not count if it does not."""
-        source = f"entry {entry.index}"
-        signatures = tuple(Signature(item.signature, item.key_sha256.hex()) for item in entry.leaf.signatures)
-        envelope = Envelope(entry.payload, entry.leaf.payload_type, signatures, source)
+        envelope, source = entry.envelope, f"entry {entry.index}"
         if not envelope.holds_statement:
             message = f"it is {envelope.payload_type}, which is no statement"
             raise InputError(Code.PAYLOAD_TYPE, message, at=Location(source), fix="name an entry that is a statement")
         admitted = Instant.from_ms(entry.leaf.admitted_ms)
         results = self._bundled(entry, source) if any(entry.leaf.bundle_sha256) else self._verifier.judge_signatures(envelope, admitted)
         statement = Statement.parse(entry.payload, source)
-        good = {result.principal for result in results if result.code is Code.OK and result.principal}
-        named = good or {result.principal for result in results if result.principal}
-        roles, code = self._roles(statement.predicate_type, good)
-        bad = next((result.code for result in results if result.code is not Code.OK), Code.SIGNER_UNTRUSTED)
-        return Record(entry.index, entry.digest, statement, tuple(sorted(named)), roles, admitted, code if good else bad)
+        signers, code = signers_of(results)
+        roles, code = self._roles(statement.predicate_type, signers) if code is Code.OK else ((), code)
+        return Record(entry.index, entry.digest, statement, signers, roles, admitted, code)
 
     def _bundled(self, entry: Entry, source: str) -> tuple[SignatureResult, ...]:
         """The signatures of an entry that came as a sigstore bundle: the certificate in it says whose they are."""
@@ -113,11 +108,19 @@ class Gatherer:
 
         return policy_verifier(self._policy)
 
-    def _roles(self, predicate_type: str, principals: set[str]) -> tuple[tuple[str, ...], Code]:
+    def _roles(self, predicate_type: str, principals: Iterable[str]) -> tuple[tuple[str, ...], Code]:
         try:
             return self._trust.authorise(predicate_type, principals), Code.OK
         except RefusedError as error:
             return (), error.code
+
+
+def signers_of(results: Sequence[SignatureResult]) -> tuple[tuple[str, ...], Code]:
+    """The principals whose signatures count; where none does, those whose signatures there are, and why they do not count."""
+    good = {result.principal for result in results if result.code is Code.OK and result.principal}
+    named = good or {result.principal for result in results if result.principal}
+    bad = next((result.code for result in results if result.code is not Code.OK), Code.SIGNER_UNTRUSTED)
+    return tuple(sorted(named)), Code.OK if good else bad
 
 
 def _rests_on(records: Iterable[Record]) -> Iterator[Digest]:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from countermark.actions.appending import Attester, append
+from countermark.actions.catalogue import load_catalogue
 from countermark.actions.evidence import Gatherer
-from countermark.actions.gate import shipped_catalogue
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
@@ -93,11 +93,6 @@ def endorse(
     recordings = [Recording(draft.name, (Subject.of(draft.image),), dict(draft.predicate)) for draft in drafts]
     appended, head = _append(workspace, Attester.of(workspace, "qualifier", key), recordings)
     return EvidenceRecorded((), appended, head)
-
-
-def load_catalogue() -> Catalogue:
-    """The shipped capability catalogue."""
-    return Catalogue.of(load_document(shipped_catalogue(), "catalogue.yaml", "CapabilityCatalog"))
 
 
 def _adapter(name: str | None, catalogue: Catalogue) -> Adapter | None:

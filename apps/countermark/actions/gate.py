@@ -1,9 +1,9 @@
 """`gate` and `explain`: read the documents, gather the evidence, ask the pure evaluator."""
 
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
+from countermark.actions.catalogue import load_catalogue, shipped_catalogue
 from countermark.actions.clock import now
 from countermark.actions.evidence import Gatherer
 from countermark.actions.subjects import resolve_subject
@@ -15,7 +15,6 @@ from countermark.attestations.errors import CannotTellError, InputError, Locatio
 from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.times import Instant
 from countermark.attestations.trust import TrustPolicy
-from countermark.contracts.catalogue import Catalogue
 from countermark.contracts.decision import Decision, Head, Mode
 from countermark.contracts.gate import Question, decide
 from countermark.contracts.policy import ReleasePolicy, adhoc_document
@@ -116,17 +115,10 @@ def _documents(workspace: Workspace, asked: Asked) -> Documents:
     if asked.requires or document is None:
         data = adhoc_document(asked.requires, trust=workspace.trust_file.name, base=document)
         document = load_document(data, "--require", "ReleasePolicy")
-    shipped = shipped_catalogue()
-    catalogue = Catalogue.of(load_document(shipped, "catalogue.yaml", "CapabilityCatalog"))
-    policy = ReleasePolicy.of(document, catalogue, _profile(asked), adhoc=bool(asked.requires))
+    policy = ReleasePolicy.of(document, load_catalogue(), _profile(asked), adhoc=bool(asked.requires))
     trust_file = _trust_file(workspace, asked.policy, policy)
     beside = [read_file(path) for path in (trust_file, asked.profile, asked.profile_map) if path]
-    return Documents(policy, TrustPolicy.load(trust_file), (data, shipped, *beside), bool(asked.requires))
-
-
-def shipped_catalogue() -> bytes:
-    """The capability catalogue that comes with the program."""
-    return (resources.files("countermark.contracts") / "catalogue.yaml").read_bytes()
+    return Documents(policy, TrustPolicy.load(trust_file), (data, shipped_catalogue(), *beside), bool(asked.requires))
 
 
 def _trust_file(workspace: Workspace, policy_file: Path | None, policy: ReleasePolicy) -> Path:

@@ -3,20 +3,18 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from countermark.actions.evidence_records import load_catalogue
+from countermark.actions.catalogue import load_catalogue
 from countermark.actions.subjects import resolve_subject
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
-from countermark.attestations.envelope import Envelope
 from countermark.attestations.errors import InputError, Location
 from countermark.attestations.located import JsonValue, as_object
 from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.statement import Subject
 from countermark.contracts.requirement import parse_require, read_demand
 from countermark.contracts.scope import CELL_LEAVES, HARDWARE_LEAVES, TOPOLOGY_LEAVES
-from countermark.ledger.leaf import EntryKind
-from countermark.ledger.read import Entry, LedgerReader
+from countermark.ledger.read import LedgerReader
 from countermark.recorders.recording import Recording
 
 
@@ -93,7 +91,7 @@ def _payload(reader: LedgerReader, text: str) -> Digest:
     digest = None if _is_number(text) else Digest.parse(text, at=Location("PAYLOAD"))
     named = digest is None or digest.kind is DigestKind.PAYLOAD
     indices = (int(text),) if digest is None else reader.find_payload(digest.raw) if named else ()
-    statement = next((entry for entry in map(reader.entry, indices) if _is_statement(entry)), None)
+    statement = next((entry for entry in map(reader.entry, indices) if entry.statement), None)
     if statement is None:
         fix = "give a payload digest or an entry number of it"
         raise InputError(Code.REF_NOT_HERE, f"{digest or f'entry {text}'} is no statement of this ledger", fix=fix)
@@ -102,10 +100,6 @@ def _payload(reader: LedgerReader, text: str) -> Digest:
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal()
-
-
-def _is_statement(entry: Entry) -> bool:
-    return entry.leaf.kind is EntryKind.ATTESTATION and Envelope(entry.payload, entry.leaf.payload_type, ()).holds_statement
 
 
 def _scope(capability: str | None, about: Digest) -> tuple[str | None, JsonValue]:

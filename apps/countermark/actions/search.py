@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 
 from countermark.actions.workspace import Workspace, open_reader
-from countermark.attestations.statement import Statement
-from countermark.ledger.leaf import EntryKind
 from countermark.ledger.read import Head, LedgerReader
 
 
@@ -42,7 +40,6 @@ def search_ledger(workspace: Workspace, prefix: str) -> Found:
 
 def _hit(reader: LedgerReader, kind: str, hexed: str, index: int, role: str) -> Hit:
     entry = reader.entry(index)
-    is_statement = entry.leaf.kind is EntryKind.ATTESTATION
-    what = Statement.parse(entry.payload, f"entry {index}").predicate_type if is_statement else entry.leaf.payload_type
+    what = entry.statement.predicate_type if entry.statement else entry.leaf.payload_type
     digest = f"{kind}:{hexed}" if kind.startswith("git-") else f"{kind}:sha256:{hexed}"
     return Hit(digest, index, role, what, str(entry.digest))

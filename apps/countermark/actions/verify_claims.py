@@ -7,10 +7,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from countermark.actions.catalogue import load_catalogue
 from countermark.actions.gate import Asked
 from countermark.actions.queries.candidates import images
 from countermark.actions.queries.judged_by import documents, told
-from countermark.actions.queries.view import View, When, catalogue_of_this_version, open_view
+from countermark.actions.queries.view import View, When, open_view
 from countermark.actions.workspace import Workspace
 from countermark.attestations import jsontext
 from countermark.attestations.codes import Code, ExitCode, Outcome
@@ -79,7 +80,7 @@ def verify_claims(workspace: Workspace, paths: Sequence[Path], asked: Asked) -> 
     Raises what the gate raises, `InputError` for a text that cannot be read, and `NothingError` where there is none.
     """
     texts = {str(path): read_bytes(path, _MAX_BYTES) for path in text_files(paths)}
-    catalogue = catalogue_of_this_version()
+    catalogue = load_catalogue()
     trust = documents(workspace, replace(asked, requires=(_PLAIN,))).trust
     with open_view(workspace, When.of(asked), trust) as view:
         known = Known(view)

@@ -12,8 +12,6 @@ from countermark.cli.output import finish
 from countermark.cli.report import Report
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from countermark.actions.evidence_records import EvidenceRecorded
     from countermark.attestations.findings import Finding
     from countermark.contracts.adapters.reading import EvidenceReading
@@ -98,21 +96,15 @@ def recorded_report(done: "EvidenceRecorded") -> Report:
         name = PredicateName.from_uri(item.statement.predicate_type)
         again = ", where it stood before" if item.receipt.duplicate else ""
         lines.append(f"entry {item.receipt.index}  {name}  {_said(item.statement.predicate)}{again}")
-    recorded = [
-        {"index": item.receipt.index, "payload": str(item.receipt.payload), "duplicate": item.receipt.duplicate} for item in done.appended
-    ]
+    recorded = [item.receipt.to_json() for item in done.appended]
     return Report(
         evaluated=len(done.appended),
         of=len(done.appended),
-        findings=_findings(done.readings),
+        findings=tuple(finding for reading in done.readings for finding in reading.findings),
         ledger=done.head.to_json(),
         text="\n".join(lines),
         extra={"recorded": recorded, "statements": [item.statement.predicate for item in done.appended]},
     )
-
-
-def _findings(readings: "Sequence[EvidenceReading]") -> "tuple[Finding, ...]":
-    return tuple(finding for reading in readings for finding in reading.findings)
 
 
 def _at_paths(reading: "EvidenceReading", files: list[Path]) -> "tuple[Finding, ...]":

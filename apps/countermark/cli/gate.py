@@ -116,8 +116,7 @@ def decision_report(decided: "Decided", recorded: "list[RecordedDecision]") -> R
     decisions = decided.decisions
     made = made_now()
     policy = {"policy": decided.documents.files[0].decode()} if decided.documents.adhoc else {}
-    receipts = [receipt for item in recorded for receipt in item.receipts]
-    entries = [{"index": item.index, "payload": str(item.payload), "duplicate": item.duplicate} for item in receipts]
+    entries = [receipt.to_json() for item in recorded for receipt in item.receipts]
     text = "\n".join(explain(decision) for decision in decisions)
     for item in recorded:
         decision, summary = item.receipts

@@ -42,7 +42,6 @@ def import_report(result: "ImportResult") -> Report:
     new = sum(1 for receipt in result.receipts if not receipt.duplicate)
     findings = tuple(finding for item in result.refused if (finding := item.finding()))
     codes = [item.exit for item in result.refused] + [ExitCode.YES] * bool(result.receipts)
-    recorded = [{"index": item.index, "payload": str(item.payload), "duplicate": item.duplicate} for item in result.receipts]
     return Report(
         exit=ExitCode.first_of(codes),
         evaluated=len(result.receipts) + sum(1 for item in result.refused if item.exit is ExitCode.NO),
@@ -50,5 +49,5 @@ def import_report(result: "ImportResult") -> Report:
         findings=findings,
         ledger=result.head.to_json(),
         text=f"{new} appended, {len(result.receipts) - new} stood there before, {len(result.refused)} refused and in quarantine",
-        extra={"recorded": recorded},
+        extra={"recorded": [receipt.to_json() for receipt in result.receipts]},
     )

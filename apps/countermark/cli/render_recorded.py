@@ -11,11 +11,15 @@ def recorded_report(done: Recorded) -> Report:
     lines.append(f"  entry {done.receipt.index}" + (", where it stood before" if done.receipt.duplicate else ""))
     lines[1:1] = [f"  proven from bytes: {alias}" for alias in done.proven_aliases]
     lines.extend(f"  note: {note}" for note in done.notes)
-    receipt = {"index": done.receipt.index, "payload": str(done.receipt.payload), "duplicate": done.receipt.duplicate}
     return Report(
         evaluated=1,
         of=1,
         ledger=done.head.to_json(),
         text="\n".join(lines),
-        extra={"recorded": [receipt], "subjects": subjects, "statement": done.statement.predicate, "notes": list(done.notes)},
+        extra={
+            "recorded": [done.receipt.to_json()],
+            "subjects": subjects,
+            "statement": done.statement.predicate,
+            "notes": list(done.notes),
+        },
     )

@@ -126,9 +126,7 @@ def qualified_report(done: Qualified, link: Path | None) -> Report:
     """Every rung with its controls, the ranks, and what was appended."""
     run, planned = done.run, done.found.plan.rungs
     climbed = [name for name, rung in run["rungs"].items() if int(name[0]) in planned and rung["outcome"] != "not-run"]
-    recorded = [
-        {"index": item.receipt.index, "payload": str(item.receipt.payload), "duplicate": item.receipt.duplicate} for item in done.appended
-    ]
+    recorded = [item.receipt.to_json() for item in done.appended]
     return Report(
         exit=done.exit,
         evaluated=len(climbed),

@@ -47,9 +47,7 @@ def contract_report(judged: "list[Judged]", against: str | None = None) -> Repor
 
     recorded = [item.recorded for item in judged if item.recorded]
     last = recorded[-1] if recorded else None
-    receipts = [
-        {"index": done.receipt.index, "payload": str(done.receipt.payload), "duplicate": done.receipt.duplicate} for done in recorded
-    ]
+    receipts = [done.receipt.to_json() for done in recorded]
     return Report(
         exit=ExitCode.first_of(item.exit for item in judged),
         evaluated=sum(item.verdict.evaluated for item in judged),

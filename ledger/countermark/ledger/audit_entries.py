@@ -10,15 +10,17 @@ from hashlib import sha256
 from typing import Any, Final
 
 from countermark.attestations.codes import Code, Severity
+from countermark.attestations.envelope import pae
 from countermark.attestations.errors import InputError, RefusedError
 from countermark.attestations.keys import PublicKey
 from countermark.ledger.audit_report import Findings
 from countermark.ledger.audit_rows import DerivedRows
-from countermark.ledger.derive import derive, is_genesis, signed_bytes, withheld
+from countermark.ledger.derive import derive, withheld
 from countermark.ledger.leaf import NO_HASH, EntryKind, Leaf
 from countermark.ledger.merkle import leaf_hash
 from countermark.ledger.prepare import derived_rows
 from countermark.ledger.snapshot import Snapshot
+from countermark.ledger.submission import GENESIS_TYPE
 
 BundleKey = Callable[[bytes], "PublicKey | None"]
 """The key inside a sigstore bundle, if its certificate is trusted."""
@@ -168,7 +170,7 @@ class EntryAudit:
         """The derived rows and the notice flag follow from the payload."""
         derived = derive(leaf.kind, leaf.payload_type, payload)
         self._see(stored, derived.notice == leaf.notice, "notices", "the notice flag is not what the payload calls for")
-        genesis = (leaf.kind, is_genesis(leaf.payload_type)) == (EntryKind.POLICY, True)
+        genesis = (leaf.kind, leaf.payload_type) == (EntryKind.POLICY, GENESIS_TYPE)
         self._see(stored, genesis == (stored.index == 0), "genesis", "entry 0, and no other, is the genesis")
         if genesis and stored.index == 0:
             self.genesis = payload
@@ -183,7 +185,7 @@ class EntryAudit:
 
     def _check_signatures(self, stored: _Stored, leaf: Leaf, payload: bytes, bundle: bytes | None) -> None:
         """Each signature of the leaf holds under a key that the auditor was given."""
-        signed = signed_bytes(leaf.payload_type, payload)
+        signed = pae(leaf.payload_type, payload)
         carried = self.bundle_key(bundle) if self.bundle_key and bundle is not None else None
         for signature in leaf.signatures:
             key = self.keys.get(signature.key_sha256)

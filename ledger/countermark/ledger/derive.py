@@ -14,7 +14,6 @@ from typing import Final, NamedTuple
 from countermark.attestations import jsontext
 from countermark.attestations.codes import Outcome
 from countermark.attestations.digests import Digest, DigestKind
-from countermark.attestations.envelope import pae
 from countermark.attestations.errors import InputError
 from countermark.attestations.located import JsonValue, as_list, as_object
 from countermark.attestations.outcomes import outcome_of
@@ -22,7 +21,7 @@ from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.statement import Statement, Subject
 from countermark.ledger.key_event import KeyEvent
 from countermark.ledger.leaf import EntryKind
-from countermark.ledger.submission import DOCUMENT_TYPE, GENESIS_TYPE
+from countermark.ledger.submission import DOCUMENT_TYPE
 
 UNKNOWN_KIND: Final = "unknown"
 """The kind of a digest that the statement gives no kind to, as a foreign one does with a bare `sha256`."""
@@ -66,11 +65,6 @@ def derive(kind: EntryKind, payload_type: str, payload: bytes) -> Derived:
         digest = Digest.of(DigestKind.FILE, payload)
         return Derived(notice, _rows([(digest.kind, digest.raw, "document", None)]))
     return Derived(notice)
-
-
-def is_genesis(payload_type: str) -> bool:
-    """Whether a payload type is that of entry 0, which no other entry may have."""
-    return payload_type == GENESIS_TYPE
 
 
 def _of_key_event(payload: bytes, notice: bool) -> Derived:
@@ -158,8 +152,3 @@ def withheld(kind: EntryKind, payload: bytes) -> bytes | None:
     except InputError:
         return None
     return named.raw if named else None
-
-
-def signed_bytes(payload_type: str, payload: bytes) -> bytes:
-    """The bytes that the signatures of an entry are over, whatever its kind: DSSE PAE."""
-    return pae(payload_type, payload)

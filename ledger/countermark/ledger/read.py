@@ -15,10 +15,11 @@ from typing import Self
 
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
+from countermark.attestations.envelope import Envelope, Signature
 from countermark.attestations.errors import CannotTellError, CountermarkError, InputError, Location, RefusedError
+from countermark.attestations.statement import Statement
 from countermark.ledger.anchor import Anchor, check_growth, default_path
 from countermark.ledger.database import connect, sqlite_errors
-from countermark.ledger.derive import signed_bytes
 from countermark.ledger.genesis import Genesis
 from countermark.ledger.leaf import NO_HASH, EntryKind, Leaf
 from countermark.ledger.merkle import check_inclusion, consistency_proof, inclusion_proof, leaf_hash, root_at
@@ -58,9 +59,21 @@ class Entry:
         return Digest(DigestKind.PAYLOAD, self.leaf.payload_sha256.hex())
 
     @property
-    def signed_bytes(self) -> bytes:
-        """What the leaf's signatures are over."""
-        return signed_bytes(self.leaf.payload_type, self.payload)
+    def envelope(self) -> Envelope:
+        """The payload with the signatures that the leaf holds."""
+        signatures = tuple(Signature(item.signature, item.key_sha256.hex()) for item in self.leaf.signatures)
+        return Envelope(self.payload, self.leaf.payload_type, signatures, f"entry {self.index}")
+
+    @property
+    def statement(self) -> Statement | None:
+        """What was signed as an in-toto Statement; none for any other entry, whatever its bytes look like."""
+        envelope = self.envelope
+        if self.leaf.kind is not EntryKind.ATTESTATION or not envelope.holds_statement:
+            return None
+        try:
+            return Statement.parse(self.payload, envelope.source)
+        except InputError:
+            return None
 
 
 @dataclass(frozen=True, slots=True)

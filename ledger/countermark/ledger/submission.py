@@ -52,6 +52,10 @@ class Receipt:
     payload: Digest
     duplicate: bool
 
+    def to_json(self) -> dict[str, str | int | bool]:
+        """The receipt as reports show it."""
+        return {"index": self.index, "payload": str(self.payload), "duplicate": self.duplicate}
+
 
 def leaf_signature(signer: Signer, signed: bytes) -> LeafSignature:
     """A signature over the bytes `signed`, in the form that a leaf holds."""

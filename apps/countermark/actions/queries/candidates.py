@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from countermark.actions.queries.view import View, statement_of
+from countermark.actions.queries.view import View
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.errors import InputError
 from countermark.attestations.statement import Statement
@@ -39,7 +39,7 @@ def images(view: View) -> tuple[Digest, ...]:
     """Every image that the ledger knows by any of its digests; those that a notice is about, whatever the derived rows say."""
     found = {_digest(kind, hexed) for kind, hexed in view.reader.rows(_IMAGES, view.reader.head.size)}
     for entry in view.notices:
-        found |= _images_of(statement_of(entry))
+        found |= _images_of(entry.statement)
     return tuple(sorted(digest for digest in found if digest))
 
 

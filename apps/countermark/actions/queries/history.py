@@ -7,7 +7,7 @@ from typing import Final
 from countermark.actions.queries.candidates import naming
 from countermark.actions.queries.listing import Bearing, Listing, joined
 from countermark.actions.queries.named import Named
-from countermark.actions.queries.view import TODAY, View, When, kind_of, open_view, statement_of
+from countermark.actions.queries.view import TODAY, View, When, kind_of, open_view
 from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code, Outcome
 from countermark.attestations.digests import Digest, DigestKind
@@ -79,7 +79,7 @@ def _by_rows(view: View, named: Named) -> set[int]:
 
 def _places(entry: Entry, named: Named) -> tuple[str, ...]:
     """Where an entry names it, by what the proven bytes say; the derived rows have done their part."""
-    statement = statement_of(entry)
+    statement = entry.statement
     found = list(named.places(statement)) if statement else _places_in_document(entry, named)
     if named.kind in (DigestKind.PAYLOAD, None) and entry.digest.hex == named.hex:
         found.insert(0, "payload")
@@ -105,7 +105,7 @@ def _key(entry: Entry) -> str:
 
 
 def _row(view: View, entry: Entry, places: tuple[str, ...]) -> HistoryRow:
-    statement, signed = statement_of(entry), view.signed(entry)
+    statement, signed = entry.statement, view.signed(entry)
     outcome = _outcome(statement) if statement else None
     against = statement is not None and (statement.predicate_type in _AGAINST or outcome not in _GOOD)
     return HistoryRow(
@@ -134,7 +134,7 @@ def _said_of(view: View, rows: Sequence[HistoryRow]) -> list[HistoryRow]:
     """The notices about these entries, which name the payload and perhaps not the digest, and the notices about those in turn."""
     about = {row.payload.hex: row.index for row in rows}
     listed = {row.index for row in rows}
-    waiting = [(entry, statement) for entry in view.notices if (statement := statement_of(entry)) and statement.predicate_type in _AGAINST]
+    waiting = [(entry, statement) for entry in view.notices if (statement := entry.statement) and statement.predicate_type in _AGAINST]
     found: list[HistoryRow] = []
     while new := [(entry, does) for entry, statement in waiting if entry.index not in listed and (does := _does(statement, about))]:
         found += [_row(view, entry, does) for entry, does in new]

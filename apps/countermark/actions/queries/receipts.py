@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from countermark.actions.catalogue import load_catalogue
 from countermark.actions.queries.listing import Bearing, Listing, joined
-from countermark.actions.queries.view import TODAY, View, When, catalogue_of_this_version, open_view
+from countermark.actions.queries.view import TODAY, View, When, open_view
 from countermark.actions.subjects import resolve_subject
 from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code, Outcome
@@ -88,7 +89,7 @@ class RejectionRow:
 
 def receipts_listing(workspace: Workspace, text: str, when: When = TODAY) -> Listing:
     """Every receipt and rejection of an image, by any of its names, and the capabilities of the catalogue without either."""
-    catalogue = catalogue_of_this_version()
+    catalogue = load_catalogue()
     with open_view(workspace, when) as view:
         subject = resolve_subject(view.reader, text, _KINDS)
         evidence = view.evidence(subject)

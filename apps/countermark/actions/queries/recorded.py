@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from countermark.actions.queries.view import View, catalogue_of_this_version
+from countermark.actions.catalogue import load_catalogue
+from countermark.actions.queries.view import View
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.documents import Document, load_document
@@ -93,7 +94,7 @@ def stored_policy(view: View, decision: PastDecision) -> ReleasePolicy:
     when a document of it is not in the ledger.
     """
     document = _required(view, decision, "policy", "ReleasePolicy")
-    catalogue = catalogue_of_this_version()
+    catalogue = load_catalogue()
     stated = decision.input("catalogue")
     if stated and stated[2] != catalogue.digest:
         catalogue = Catalogue.of(_required(view, decision, "catalogue", "CapabilityCatalog"))

@@ -11,20 +11,17 @@ from functools import cached_property
 from typing import Final, Self
 
 from countermark.actions.clock import now
-from countermark.actions.evidence import Gatherer
-from countermark.actions.gate import Asked, rewind_to, shipped_catalogue
+from countermark.actions.evidence import Gatherer, signers_of
+from countermark.actions.gate import Asked, rewind_to
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
-from countermark.attestations.documents import load_document
-from countermark.attestations.envelope import Envelope, Signature
 from countermark.attestations.errors import CannotTellError, CountermarkError, InputError
 from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.statement import Statement, Subject
 from countermark.attestations.times import Instant
 from countermark.attestations.trust import TrustPolicy
 from countermark.attestations.verifier import PolicyTrust, Verifier
-from countermark.contracts.catalogue import Catalogue
 from countermark.contracts.decision import Decision, Head
 from countermark.contracts.evidence import Evidence, Record
 from countermark.contracts.gate import Question, decide
@@ -126,13 +123,8 @@ class View:
         record = self._gatherer.judge(entry)
         if record:
             return Signed(record.signers, keys, record.code)
-        signatures = tuple(Signature(item.signature, item.key_sha256.hex()) for item in entry.leaf.signatures)
-        envelope = Envelope(entry.payload, entry.leaf.payload_type, signatures, f"entry {entry.index}")
-        results = self._verifier.judge_signatures(envelope, Instant.from_ms(entry.leaf.admitted_ms))
-        good = {result.principal for result in results if result.code is Code.OK and result.principal}
-        named = {result.principal for result in results if result.principal}
-        bad = next((result.code for result in results if result.code is not Code.OK), Code.SIGNER_UNTRUSTED)
-        return Signed(tuple(sorted(good or named)), keys, Code.OK if good else bad)
+        principals, code = signers_of(self._verifier.judge_signatures(entry.envelope, Instant.from_ms(entry.leaf.admitted_ms)))
+        return Signed(principals, keys, code)
 
     def decide(self, subject: Digest, policy: ReleasePolicy, without: Collection[Digest] = ()) -> Decision:
         """The gate's decision at this head; `without` are statements that are taken as if they had been taken back."""
@@ -178,24 +170,9 @@ def open_view(workspace: Workspace, when: When, trust: TrustPolicy | None = None
         yield View(reader, judged_by, (when.at or when.effective_time or now()).whole_seconds())
 
 
-def catalogue_of_this_version() -> Catalogue:
-    """The capability catalogue that comes with the program."""
-    return Catalogue.of(load_document(shipped_catalogue(), "catalogue.yaml", "CapabilityCatalog"))
-
-
-def statement_of(entry: Entry) -> Statement | None:
-    """The statement of an entry; none for another kind of entry, or one that a reader of statements cannot read."""
-    if entry.leaf.kind is not EntryKind.ATTESTATION:
-        return None
-    try:
-        return Statement.parse(entry.payload, f"entry {entry.index}")
-    except InputError:
-        return None
-
-
 def kind_of(entry: Entry) -> str:
     """What an entry is, in a word: the short name of its predicate, the URI of another's, or the kind of the entry."""
-    statement = statement_of(entry)
+    statement = entry.statement
     if statement:
         return short_type(statement.predicate_type)
     return "document" if entry.leaf.kind is EntryKind.POLICY else entry.leaf.kind.name.lower().replace("_", "-")

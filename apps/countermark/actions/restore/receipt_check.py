@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from countermark.actions.catalogue import load_catalogue
 from countermark.actions.evidence import Gatherer
-from countermark.actions.evidence_records import load_catalogue
 from countermark.actions.restore.run_check import MENDS, check_run
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import Code, ExitCode, Outcome
