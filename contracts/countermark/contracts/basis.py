@@ -64,7 +64,7 @@ class Basis:
             if self._documents:
                 yield from self._beyond_claims()
             for entry in self._entries:
-                yield from self._beyond_run(entry) if entry not in self._documents else ()
+                yield from () if entry in self._documents else self._beyond(entry)
         stated = self._receipt.entry.predicate.get("basis")
         if stated != self.kind:
             yield f"it says that its basis is {stated}, and that computes to {self.kind}"
@@ -95,7 +95,7 @@ class Basis:
         return same and any(scope.covers_as_failure(cell) for cell in self._cells)
 
     def _control(self, name: str) -> Outcome | None:
-        shown = [control(entry.statement.predicate_type, entry.predicate, name) for entry in self._entries]
+        shown = [control(entry.statement.predicate_type, entry.predicate, name, ranks=self._ranks) for entry in self._entries]
         stated = [controls.get(name) for claim in self._claims if isinstance(controls := claim.get("controls"), dict)]
         return worst([*shown, *map(reported, stated)])
 
@@ -111,6 +111,22 @@ class Basis:
         ended = self._receipt.observed_to
         if ended and not any(time and time >= ended for time in times):
             yield "it says that it was observed later than the document that it rests on says"
+
+    @property
+    def _ranks(self) -> int | None:
+        """How many ranks the topology of the receipt has; none where it does not say."""
+        tp, pp = (self._receipt.scope.exact.get(leaf) for leaf in ("tp", "pp"))
+        return tp * (pp if isinstance(pp, int) else 1) if isinstance(tp, int) else None
+
+    def _beyond(self, entry: Entry) -> Iterator[str]:
+        """A statement beside documents: the source of the engine that a control asks about, or a run."""
+        if not _is(entry, PredicateName.SOURCE) or "clean-source" not in self._capability.controls:
+            yield from self._beyond_run(entry)
+            return
+        engines = [run.predicate.get("engine") for run in self._entries if _is(run, PredicateName.RESTORE_RUN)]
+        commits = {engine.get("source") for engine in engines if isinstance(engine, dict)}
+        if commits != {entry.predicate.get("commit")}:
+            yield "it rests on the source of another engine than ran"
 
     def _beyond_run(self, entry: Entry) -> Iterator[str]:
         name, image, scope = PredicateName.from_uri(entry.statement.predicate_type), self._receipt.scope.image, entry.predicate.get("scope")
