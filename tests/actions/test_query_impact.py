@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from worlds import ALIAS, BUILT_ON, COMMIT, IMAGE, MODEL, OTHER, OTHER_COMMIT, THIRD, World, manifest
 
+from countermark.actions.decisions import record_decisions
 from countermark.actions.gate import Asked, gate
 from countermark.actions.queries.impact import ImageRow, TouchedRow, What, impact_listing
 from countermark.actions.queries.listing import Bearing, Listing
@@ -67,6 +68,24 @@ def test_a_commit_reaches_every_name_of_an_image_and_the_index_above_it(world: W
     assert images(listing)[index].why == f"contains {name}"
     assert of_name.index in touched(listing)
     assert of_sibling.index not in touched(listing)
+
+
+def test_a_decision_by_a_profile_of_the_maintainers_own_is_judged_again(world: World) -> None:
+    world.image(IMAGE, commit=COMMIT)
+    world.receipt()
+    policy, own, field_map = world.policy(), world.folder / "own.json", world.folder / "map.yaml"
+    policy.write_text(policy.read_text().replace("topology: TP4/DCP1", "topology: $profile.topology"))
+    own.write_text('{"tensor": 4, "dcp": 1}')
+    field_map.write_text(
+        "apiVersion: countermark.dev/v1\nkind: ProfileMap\nmetadata: {id: own, version: 1}\n"
+        "spec: {fields: {topology.tp: /tensor, topology.dcp: /dcp}}\n"
+    )
+    decided = gate(world.workspace, Asked((str(IMAGE),), policy, profile=own, profile_map=field_map))
+    record_decisions(world.workspace, decided.decisions, decided.documents.files, str(world.key("release-gate")))
+    listing = ask(world, "commit", COMMIT)
+    row = images(listing)[IMAGE]
+    assert (row.recorded, row.now, row.without) == ("ALLOW", "ALLOW", "DENY")
+    assert listing.not_found == ()
 
 
 def test_a_model_revision_is_in_no_image(full: World) -> None:

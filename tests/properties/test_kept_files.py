@@ -9,7 +9,7 @@ import pytest
 from worlds import IMAGE, World, make_world
 
 from countermark.actions.evidence_records import record
-from countermark.actions.history import repeat
+from countermark.actions.repeat import repeat
 from countermark.actions.workspace import open_reader
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.errors import InputError

@@ -9,7 +9,7 @@ from worlds import AT_131072, IMAGE, RESTORE, World
 
 from countermark.actions.decisions import record_decisions
 from countermark.actions.gate import Asked, gate
-from countermark.actions.history import repeat
+from countermark.actions.repeat import repeat
 from countermark.attestations.errors import CannotTellError
 
 from .real_ledgers import forked

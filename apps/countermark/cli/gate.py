@@ -73,10 +73,10 @@ def explain_image(
         from dataclasses import replace
 
         from countermark.actions.gate import gate as decide_all
-        from countermark.actions.history import is_decision, repeat
+        from countermark.actions.repeat import is_decision, repeat
         from countermark.actions.workspace import Workspace
         from countermark.attestations.codes import ExitCode
-        from countermark.cli.render_history import repeated_report
+        from countermark.cli.render_repeated import repeated_report
 
         workspace = Workspace.at(ledger, trust)
         if all(is_decision(text) for text in subjects):

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from countermark.actions.past_decisions import PastDecision
 from countermark.actions.queries.listing import Bearing, Listing, joined
 from countermark.actions.queries.named import Named
-from countermark.actions.queries.recorded import PastDecision, decisions, stored_document
 from countermark.actions.queries.view import TODAY, View, When, open_view
 from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest
+from countermark.attestations.errors import CannotTellError, InputError
 from countermark.attestations.located import as_integer, as_object
 from countermark.attestations.times import Instant
 
@@ -70,7 +71,7 @@ def decisions_listing(workspace: Workspace, wanted: Wanted, when: When = TODAY) 
     """The recorded decisions; a decision whose channel nobody can tell is named apart when one channel is asked for."""
     with open_view(workspace, when) as view:
         subject = Named.resolve(view.reader, wanted.subject) if wanted.subject else None
-        found, unreadable = decisions(view)
+        found, unreadable = view.decisions()
         asked = [item for item in found if _is_about(item, subject) and (wanted.since is None or item.record.admitted >= wanted.since)]
         rows = [_row(view, item) for item in asked]
         shown = [row for row in rows if wanted.channel in (None, row.channel)]
@@ -96,7 +97,7 @@ def _row(view: View, decision: PastDecision) -> DecisionRow:
         str(core.get("mode")),
         str(decision.subject or core.get("subject")),
         _channel(view, decision),
-        f"{policy[0]}@{policy[1]}" if policy else "not named",
+        f"{policy.id}@{policy.version}" if policy else "not named",
         str(core.get("effective_time")),
         record.admitted,
         as_integer(core.get("evaluated")),
@@ -112,10 +113,11 @@ def _row(view: View, decision: PastDecision) -> DecisionRow:
 
 
 def _channel(view: View, decision: PastDecision) -> str | None:
-    policy = decision.input("policy")
-    document = stored_document(view, policy[2], "ReleasePolicy") if policy else None
-    channel = document.spec.get("channel") if document else None
-    return channel if isinstance(channel, str) else None
+    """None where the bytes of the policy are not in the ledger, or are no policy."""
+    try:
+        return str(decision.document(view.reader, "policy", "ReleasePolicy").spec["channel"])
+    except (InputError, CannotTellError):
+        return None
 
 
 def _problems(view: View, decision: PastDecision) -> Iterator[str]:

@@ -4,17 +4,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from countermark.actions.gate import Asked
+from countermark.actions.past_decisions import PastDecision
 from countermark.actions.queries.bad import Bad, BadChecker, BadKey, BadRevision, BadStatement
 from countermark.actions.queries.judged_by import documents
 from countermark.actions.queries.listing import Bearing, Listing, joined
 from countermark.actions.queries.named import Named
 from countermark.actions.queries.reach import Reach
-from countermark.actions.queries.recorded import PastDecision, decisions, stored_policy
 from countermark.actions.queries.view import View, When, open_view, short_type
 from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
-from countermark.attestations.errors import CannotTellError, InputError, Location, UsageError
+from countermark.attestations.errors import CannotTellError, InputError, Location, NothingError, UsageError
 from countermark.contracts.policy import ReleasePolicy
 from countermark.ledger.audit_report import name_entries
 
@@ -159,16 +159,17 @@ class _Judged:
 
     def as_recorded(self) -> None:
         """Under the policies by which they were decided."""
-        recorded, unreadable = decisions(self._view)
+        recorded, unreadable = self._view.decisions()
         self.missing += unreadable
         for image in self._reach.images:
-            last = {(decision.input("policy") or ("",))[0]: decision for decision in recorded if decision.subject == image}
+            about = [decision for decision in recorded if decision.subject == image]
+            last = {policy.id if (policy := decision.input("policy")) else "": decision for decision in about}
             if not last:
                 self.missing.append(f"a decision about {image}: none is recorded, so whether one changes is not known; give --policy FILE")
             for decision in last.values():
                 try:
-                    self._judge(image, stored_policy(self._view, decision), decision)
-                except (InputError, CannotTellError) as error:
+                    self._judge(image, decision.policy(self._view.reader), decision)
+                except (InputError, CannotTellError, NothingError) as error:
                     self.missing.append(f"whether the decision of entry {decision.record.index} about {image} changes: {error.message}")
 
     def _judge(self, image: Digest, policy: ReleasePolicy, recorded: PastDecision | None) -> None:

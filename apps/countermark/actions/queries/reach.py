@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from countermark.actions.past_decisions import PastDecision
 from countermark.actions.queries.bad import Bad
 from countermark.actions.queries.candidates import naming
-from countermark.actions.queries.recorded import PastDecision
 from countermark.actions.queries.view import View
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.located import as_list, as_object, walk

@@ -13,6 +13,7 @@ from typing import Final, Self
 from countermark.actions.clock import now
 from countermark.actions.evidence import Gatherer, signers_of
 from countermark.actions.gate import Asked, rewind_to
+from countermark.actions.past_decisions import PastDecision
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
@@ -107,6 +108,11 @@ class View:
             except (InputError, CannotTellError) as error:
                 unreadable.append(_unreadable(index, error))
         return tuple(found), tuple(unreadable)
+
+    def decisions(self) -> tuple[tuple[PastDecision, ...], tuple[str, ...]]:
+        """Every decision of the ledger in its order, and what is said of those that cannot be read."""
+        records, unreadable = self.records(self.reader.statements(PredicateName.DECISION.uri))
+        return tuple(PastDecision.of(record) for record in records), unreadable
 
     def _admitted(self, indices: Iterable[int]) -> list[int]:
         """The indices in order, without those beyond the head of a past time."""

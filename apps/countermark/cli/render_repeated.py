@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from countermark.actions.history import Repeated
+from countermark.actions.repeat import Repeated
 from countermark.cli.report import Report
 from countermark.contracts.explain_text import explain
 
@@ -19,8 +19,8 @@ def repeated_report(repeated: Sequence[Repeated]) -> Report:
 
 
 def _text(item: Repeated) -> str:
-    signer = ", ".join(item.record.signers)
-    lines = [f"decision {item.id}, entry {item.record.index}, signed by {signer}", explain(item.again).rstrip()]
+    record = item.past.record
+    lines = [f"decision {item.id}, entry {record.index}, signed by {', '.join(record.signers)}", explain(item.again).rstrip()]
     if not item.differences:
         lines.append("the recorded inputs give the recorded decision again, byte for byte")
     lines += [f"differs from the recorded decision at {pointer}" for pointer in item.differences]
@@ -30,9 +30,9 @@ def _text(item: Repeated) -> str:
 def _json(item: Repeated) -> dict[str, object]:
     return {
         "id": item.id,
-        "entry": item.record.index,
-        "payload": str(item.record.payload),
-        "core": item.core,
+        "entry": item.past.record.index,
+        "payload": str(item.past.record.payload),
+        "core": item.past.core,
         "again": json.loads(item.again.core_bytes),
         "differences": list(item.differences),
     }
