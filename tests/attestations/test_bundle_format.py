@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from bundles import STATEMENT, encoded, expecting, instance, modern, promised, put
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
-from local_sigstore import Json
 
-from countermark.attestations.bundle import Bundle, is_bundle
+from countermark.attestations.bundle import Bundle
 from countermark.attestations.codes import Code
 from countermark.attestations.envelope import PAYLOAD_TYPE
 from countermark.attestations.errors import CannotTellError, CountermarkError, InputError, RefusedError
@@ -233,14 +232,6 @@ class TestRoot:
         verifier.root = root
         with pytest.raises(RefusedError, match="timestamp authority"):
             verifier.verify(encoded(modern().sign(STATEMENT)), "bundle")
-
-
-def test_a_bundle_is_told_from_an_envelope() -> None:
-    bundle: Json = promised()
-    assert is_bundle(bundle)
-    assert is_bundle({"version": 1, "verification_material": {}, "envelope": {}})
-    assert not is_bundle(bundle["dsseEnvelope"])
-    assert not is_bundle([bundle])
 
 
 def test_the_digest_is_of_the_bytes_as_they_came() -> None:

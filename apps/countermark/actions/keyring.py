@@ -31,7 +31,6 @@ class Imported:
     role: str
     key: PublicKey
     index: int
-    known_before: bool
     single_operator: bool
 
 
@@ -65,7 +64,7 @@ def import_key(workspace: Workspace, path: Path, role: str, name: str | None) ->
     if owned is None:
         _keep_key(workspace, principal, key)
     replace_file(workspace.trust_file, text)
-    return Imported(principal, role, key, receipts[0].index, owned is not None, trust.single_operator)
+    return Imported(principal, role, key, receipts[0].index, trust.single_operator)
 
 
 def _free_name(trust: TrustPolicy, wanted: str) -> str:
@@ -104,7 +103,6 @@ def _with_principal(path: Path, trust: TrustPolicy, principal: str, role: str, k
     members = rule["threshold"]["of"] if "threshold" in rule else rule.get("any_of") or rule["all_of"]
     if principal not in trust.roles[role].members:
         members.append(principal)
-    if new or principal not in trust.roles[role].members:
         document["metadata"]["version"] += 1
     out = io.BytesIO()
     yaml.dump(document, out)

@@ -1,6 +1,7 @@
 """`search`: entries by a digest prefix."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.ledger.read import Head, LedgerReader
@@ -16,9 +17,9 @@ class Hit:
     predicate_type: str
     payload: str
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, Any]:
         """One row of the report."""
-        return {name: getattr(self, name) for name in ("digest", "index", "role", "predicate_type", "payload")}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,11 +65,6 @@ class Bundle:
         return self.envelope.signatures[0].sig
 
 
-def is_bundle(value: JsonValue) -> bool:
-    """Whether a JSON value is a sigstore bundle or a PEP 740 attestation rather than a bare envelope."""
-    return isinstance(value, dict) and ("verificationMaterial" in value or "verification_material" in value)
-
-
 @dataclass(frozen=True, slots=True)
 class _Reader:
     source: str

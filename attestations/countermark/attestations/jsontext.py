@@ -25,9 +25,9 @@ _WORDS: dict[str, JsonValue] = {"null": None, "true": True, "false": False}
 
 def loads(data: bytes, source: str, *, limit: int = MAX_BYTES) -> JsonValue:
     """The value of a JSON text of at most `limit` bytes; `source` names it in errors. Raises `InputError`."""
-    text = _decoded(data, source, limit)
+    text = _text(data, source, limit)
     try:
-        value: JsonValue = json.loads(text, object_pairs_hook=_unique, parse_int=_integer, parse_float=_real, parse_constant=_constant)
+        value: JsonValue = json.loads(text, object_pairs_hook=_unique, parse_int=integer, parse_float=_real, parse_constant=_constant)
         if text.count("{") + text.count("[") > MAX_DEPTH or "\\u" in text:
             _check_tree(value)
     except (InputError, ValueError, RecursionError):
@@ -38,7 +38,7 @@ def loads(data: bytes, source: str, *, limit: int = MAX_BYTES) -> JsonValue:
 
 def loads_located(data: bytes, source: str, *, limit: int = MAX_BYTES) -> Located:
     """As `loads`, with the line and column of every value; about ten times slower."""
-    reader = _Reader(_decoded(data, source, limit), source)
+    reader = _Reader(_text(data, source, limit), source)
     value = reader.document()
     return Located(value, source, reader.positions)
 
@@ -50,18 +50,23 @@ def integer(text: str) -> int:
     return int(text)
 
 
-def _decoded(data: bytes, source: str, limit: int) -> str:
-    if len(data) > limit:
-        raise InputError(
-            Code.TOO_LARGE, f"{len(data)} bytes; at most {limit} are read", at=Location(source), fix="store large data by digest"
-        )
+def decode(data: bytes, source: str) -> str:
+    """The text of UTF-8 bytes; `InputError` UNREADABLE with the line of the first byte that is not."""
     try:
-        text = data.decode("utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(
             Code.UNREADABLE, f"byte {error.start} is not UTF-8", at=Location(source, line), fix="save the file as UTF-8"
         ) from None
+
+
+def _text(data: bytes, source: str, limit: int) -> str:
+    if len(data) > limit:
+        raise InputError(
+            Code.TOO_LARGE, f"{len(data)} bytes; at most {limit} are read", at=Location(source), fix="store large data by digest"
+        )
+    text = decode(data, source)
     if text.startswith("\ufeff"):
         raise InputError(Code.UNREADABLE, "the text begins with a byte order mark", at=Location(source, 1), fix="save it without one")
     return text
@@ -72,10 +77,6 @@ def _unique(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     if len(found) != len(pairs):
         raise InputError(Code.DUPLICATE_KEY, "a key stands twice")
     return found
-
-
-def _integer(text: str) -> int:
-    return integer(text)
 
 
 def _real(text: str) -> float:

@@ -36,7 +36,12 @@ class Instant:
             moment = datetime(year, month, day, hour, minute, second, tzinfo=_zone(offset))
         except ValueError as error:
             raise InputError(Code.BAD_TIME, f"{text!r}: {error}", at=at, fix="give a time that exists") from None
-        return cls((moment - _EPOCH) // timedelta(seconds=1) * _SECOND + int((fraction or "0").ljust(9, "0")))
+        return cls(cls.of(moment).ns + int((fraction or "0").ljust(9, "0")))
+
+    @classmethod
+    def of(cls, moment: datetime) -> Self:
+        """The instant of a datetime that has a zone, to its microsecond."""
+        return cls((moment - _EPOCH) // timedelta(microseconds=1) * 1000)
 
     @classmethod
     def from_ms(cls, ms: int) -> Self:

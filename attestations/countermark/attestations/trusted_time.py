@@ -6,7 +6,6 @@ not verify as long as another time source remains, so that a bundle could carry 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from countermark.attestations.codes import Code
@@ -22,7 +21,6 @@ MAX_TIMESTAMPS = 32
 
 # RFC 5652, 5.1 and 5.3: of signed data that are not plain data, and of its one signer, named by issuer and serial number.
 _VERSIONS = (3, 1)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,7 @@ def _verified(token: bytes, signature: bytes, authorities: "list[CertificateAuth
         raise _refused(source, "the timestamp is not one signature of the form that RFC 3161 prescribes")
     for authority in authorities:
         if _issued(authority, response, signature, source):
-            return VerifiedTime(_instant(response.tst_info.gen_time), "timestamp-authority")
+            return VerifiedTime(Instant.of(response.tst_info.gen_time), "timestamp-authority")
     raise _refused(source, "no timestamp authority of the trust root made this timestamp over this signature")
 
 
@@ -74,10 +72,6 @@ def _issued(authority: "CertificateAuthority", response: "TimeStampResponse", si
         return False
     end, made = authority.validity_period_end, response.tst_info.gen_time
     return authority.validity_period_start <= made and (end is None or made <= end)
-
-
-def _instant(moment: datetime) -> Instant:
-    return Instant((moment - _EPOCH) // timedelta(microseconds=1) * 1000)
 
 
 def _refused(source: str, message: str) -> RefusedError:

@@ -12,7 +12,7 @@ import yaml
 
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError, Location
-from countermark.attestations.jsontext import MAX_DEPTH, MAX_INT
+from countermark.attestations.jsontext import MAX_DEPTH, MAX_INT, decode
 from countermark.attestations.located import JsonValue, Located, pointer_join
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -29,16 +29,10 @@ def loads_located(data: bytes, source: str, *, limit: int = MAX_BYTES) -> Locate
     """The one document of a YAML text of at most `limit` bytes, with the place of every value. Raises `InputError`."""
     if len(data) > limit:
         raise InputError(Code.TOO_LARGE, f"{len(data)} bytes; at most {limit} are read", at=Location(source), fix="split the document")
+    text, builder = decode(data, source), _Builder(source)
     try:
-        text = data.decode("utf-8")
-        builder = _Builder(source)
         for event in yaml.parse(text, Loader=_LOADER):
             builder.take(event)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            Code.UNREADABLE, f"byte {error.start} is not UTF-8", at=Location(source, line), fix="save the file as UTF-8"
-        ) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         at = Location(source, mark.line + 1, mark.column + 1) if mark else Location(source)

@@ -17,6 +17,9 @@ from countermark.ledger.schema import SCHEMA_REVISION
 BUSY_S: Final = 30.0
 """How long to wait for another process that holds the database."""
 
+VERIFY: Final = "run `countermark verify ledger`, and compare with a backup and a checkpoint that somebody else holds"
+"""What to do about a ledger that contradicts its own proof."""
+
 _PRAGMAS: Final = ("foreign_keys = ON", "recursive_triggers = ON", "trusted_schema = OFF", "cell_size_check = ON")
 
 
@@ -98,19 +101,16 @@ def explain(error: BaseException, path: Path) -> CountermarkError:
     """The typed error for an error of the sqlite3 module."""
     at, text = Location(str(path)), str(error)
     if isinstance(error, sqlite3.IntegrityError):
-        return TamperError(Code.LEDGER_TAMPERED, f"the ledger refuses a row that it should take: {text}", at=at, fix=_VERIFY)
+        return TamperError(Code.LEDGER_TAMPERED, f"the ledger refuses a row that it should take: {text}", at=at, fix=VERIFY)
     if "locked" in text or "busy" in text:
         return CannotTellError(Code.LEDGER_LOCKED, f"another process holds the ledger: {text}", at=at, fix="wait for it, or end it")
     if "not a database" in text:
         return CannotTellError(Code.LEDGER_SCHEMA, "this file is not a database", at=at, fix="give the path of a ledger")
     if "no such table" in text or "no such column" in text:
-        return TamperError(Code.LEDGER_TAMPERED, f"a part of the schema was removed: {text}", at=at, fix=_VERIFY)
+        return TamperError(Code.LEDGER_TAMPERED, f"a part of the schema was removed: {text}", at=at, fix=VERIFY)
     if "unable to open" in text:
         fix = "copy its folder to where it can be written: SQLite keeps two files beside a ledger while it reads"
         return CannotTellError(Code.UNREADABLE, "the ledger cannot be opened", at=at, fix=fix)
     return CannotTellError(
         Code.UNREADABLE, f"the ledger cannot be read or written: {text}", at=at, fix="check the disk and the file's rights"
     )
-
-
-_VERIFY = "run `countermark verify ledger`, and compare with a backup and a checkpoint that somebody else holds"

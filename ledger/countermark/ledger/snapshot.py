@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import Location, TamperError
-from countermark.ledger.database import sqlite_errors
+from countermark.ledger.database import VERIFY, sqlite_errors
 from countermark.ledger.tiles import TileReader
 
 
@@ -67,5 +67,4 @@ class Snapshot:
 
     def tampered(self, message: str) -> TamperError:
         """The error that says this ledger contradicts its own proof."""
-        fix = "run `countermark verify ledger`, and compare with a backup and a checkpoint that somebody else holds"
-        return TamperError(Code.LEDGER_TAMPERED, message, at=Location(str(self.path)), fix=fix)
+        return TamperError(Code.LEDGER_TAMPERED, message, at=Location(str(self.path)), fix=VERIFY)
