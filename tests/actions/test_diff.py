@@ -10,7 +10,7 @@ from countermark.actions.gate import Asked
 from countermark.actions.image_diff import ChangeRow, diff_listing
 from countermark.actions.queries.listing import Bearing, Listing
 from countermark.attestations.digests import Digest
-from countermark.contracts.difference import Section
+from countermark.contracts.compare_images import Section
 
 Told = dict[tuple[Section, str], ChangeRow]
 

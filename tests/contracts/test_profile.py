@@ -77,7 +77,6 @@ def test_a_map_that_leads_nowhere_is_an_error(fields: list[str], message: str) -
         ({"profile.max_num_seqs": {"lt": 1}}, "profile.max_num_seqs is 1, required lt 1"),
         ({"profile.topology.tp": {"eq": 2}, "profile.draft_tokens": {"eq": 6}}, "profile.draft_tokens is 7, required eq 6"),
         ({"profile.max_num_seqs": {"ne": 1}}, "profile.max_num_seqs is 1, required ne 1"),
-        ({"profile.max_num_seqs": {"eq": True}}, "profile.max_num_seqs is 1, required eq True"),
         ({"profile.draft_tokens": {"in": [3, 7]}}, None),
         ({"profile.draft_tokens": {"in": [3]}}, "profile.draft_tokens is 7, required in [3]"),
         ({"profile.publication_mode": {"exists": False}}, None),
@@ -94,6 +93,8 @@ def test_conditions(when: dict[str, dict[str, JsonValue]], why: str | None) -> N
         ({"profile.max_num_seq": {"exists": True}}, "a profile has no field 'max_num_seq'"),
         ({"profile.publication_mode": {"ne": "x"}}, "does not state profile.publication_mode"),
         ({"profile.topology": {"gt": 1}}, "has no order"),
+        ({"profile.max_num_seqs": {"eq": True}}, "is 1, and True is a value of another type"),
+        ({"profile.max_num_seqs": {"gt": 5}, "profile.draft_tokens": {"in": ["7"]}}, "a value of another type"),
     ],
 )
 def test_a_condition_that_could_never_be_met_is_an_error(when: dict[str, dict[str, JsonValue]], message: str) -> None:

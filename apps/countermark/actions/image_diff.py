@@ -11,7 +11,7 @@ from countermark.actions.subjects import resolve_subject
 from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
-from countermark.contracts.difference import Change, Comparison, Section, Side, compare, demands
+from countermark.contracts.compare_images import Change, ImageComparison, Section, Side, compare_images, demands
 
 _KINDS = (DigestKind.OCI_MANIFEST, DigestKind.OCI_CONFIG, DigestKind.OCI_INDEX)
 _NOT_RECORDED = "not recorded"
@@ -43,7 +43,7 @@ def diff_listing(workspace: Workspace, asked: Asked, a: str, b: str) -> Listing:
         left, right = (Side.of(subject, view.evidence(subject)) for subject in subjects)
         known = [view.decide(subject, by.policy).requirements[0].code is not Code.SUBJECT_UNKNOWN for subject in subjects]
         policy = replace(by.policy, requires=demands((left, right), by.policy.catalogue, rules))
-        found = compare(left, right, *(view.decide(subject, policy) for subject in subjects))
+        found = compare_images(left, right, *(view.decide(subject, policy) for subject in subjects))
         question = f"what differs between A = {subjects[0]} and B = {subjects[1]}"
         missing = [
             f"{subject}: no record names it [{Code.SUBJECT_UNKNOWN}]"
@@ -80,7 +80,7 @@ def _missing(left: Side, right: Side) -> Iterator[str]:
     yield from (what for what, found in recorded.items() if not found)
 
 
-def _same(found: Comparison) -> Iterator[str]:
+def _same(found: ImageComparison) -> Iterator[str]:
     alike = [f"{count} {section}{'s' if count > 1 else ''}" for section, count in found.same.items() if count]
     if alike:
         yield f"the same: {', '.join(alike)}"

@@ -16,7 +16,7 @@ from countermark.contracts.requirement import CapabilityRequirement
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class WeighedReceipt:
     """A receipt that speaks for the image, what it lacks, and the kind of its basis.
 
     `bench` says that no accelerator took part where one must.
@@ -39,7 +39,7 @@ class Case:
     requirement: CapabilityRequirement
     rejections: tuple[Rejection, ...]
     failures: tuple[Receipt, ...]
-    receipts: tuple[Weighed, ...]
+    receipts: tuple[WeighedReceipt, ...]
     taken_back: tuple[Receipt, ...]
     elsewhere: tuple[Receipt, ...]
     built: tuple[Entry, ...]
@@ -70,10 +70,10 @@ def _fails(receipt: Receipt, names: Names, evidence: Evidence) -> bool:
     return receipt.outcome is Outcome.FAIL and about and receipt.entry.heard and not evidence.lifted(receipt.entry)
 
 
-def _weigh(receipt: Receipt, requirement: CapabilityRequirement, evidence: Evidence, now: Instant) -> Weighed:
+def _weigh(receipt: Receipt, requirement: CapabilityRequirement, evidence: Evidence, now: Instant) -> WeighedReceipt:
     basis = Basis(receipt, requirement.capability, evidence)
     bench = requirement.capability.gpu and not basis.devices <= {"cuda"}
-    return Weighed(receipt, deficits(receipt, basis, requirement.evidence, now), bench, basis.kind)
+    return WeighedReceipt(receipt, deficits(receipt, basis, requirement.evidence, now), bench, basis.kind)
 
 
 def _built(names: Names, evidence: Evidence) -> tuple[Entry, ...]:

@@ -23,22 +23,9 @@ _LIKENESS = 0.75
 _PARTS = re.compile(r"[^A-Za-z0-9]+")
 _KIND_WORDS = frozenset(
     (
-        "commit",
-        "tree",
-        "revision",
-        "sha",
-        "sha256",
-        "sha1",
-        "digest",
-        "id",
-        "hash",
-        "ref",
-        "manifest",
-        "config",
-        "image",
-        "value",
-        "source",
-        "rev",
+        *("commit", "tree", "revision", "rev", "ref", "source"),
+        *("sha", "sha1", "sha256", "digest", "hash", "id", "value"),
+        *("manifest", "config", "image"),
     )
 )
 

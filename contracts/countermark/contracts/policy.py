@@ -135,24 +135,12 @@ class _Reader:
         if "contract" in item:
             return ContractRequirement(item["id"], self.document.at(pointer), item["contract"], item.get("min_version"))
         capability = self.catalogue.get(item["capability"], self.document.at(f"{pointer}/capability"))
-        self.check_types(item.get("when", {}), f"{pointer}/when")
         why = unmet(item.get("when", {}), self.profile, lambda name: self.document.at(f"{pointer}/when/{name}"))
         if why is not None:
             return NotApplicable(item["id"], self.document.at(pointer), capability.id, why)
         demand = self.demand(f"{pointer}/scope", item.get("scope", {}), capability)
         where = Location(f"{_OPTION} {format_require(capability.id, item.get('scope', {}))}") if self.adhoc else self.document.at(pointer)
         return CapabilityRequirement(item["id"], where, capability, demand.points(), demand.any, self.evidence(pointer, item))
-
-    def check_types(self, when: Mapping[str, Mapping[str, JsonValue]], pointer: str) -> None:
-        """`InputError` for a comparison with a value of another type: it is never true, and the requirement would silently never apply."""
-        for name, tests in when.items() if self.profile else ():
-            at = self.document.at(f"{pointer}/{name}")
-            value = self.profile.stated(name.removeprefix("profile."), at) if self.profile else None
-            for test in ("eq", "ne", "in") if value is not None else ():
-                wanted = tests.get(test)
-                if wanted is not None and type(value) not in map(type, wanted if isinstance(wanted, list) else [wanted]):
-                    message = f"{name} is {value!r}, and {wanted!r} is a value of another type"
-                    raise InputError(Code.SCHEMA_INVALID, message, at=at, fix="write the value as the profile writes it")
 
     def demand(self, pointer: str, scope: Mapping[str, JsonValue], capability: Capability) -> Demand:
         resolved = {name: self.resolve(value, f"{pointer}/{name}") for name, value in scope.items()}

@@ -13,7 +13,7 @@ from countermark.attestations.located import as_list
 from countermark.attestations.times import Instant
 from countermark.contracts.aliases import Names
 from countermark.contracts.answer import Answer, Considered
-from countermark.contracts.case import Case, Weighed
+from countermark.contracts.case import Case, WeighedReceipt
 from countermark.contracts.deficits import expiry
 from countermark.contracts.evidence import Entry, Evidence
 from countermark.contracts.receipt import Receipt
@@ -137,7 +137,7 @@ class _Point:
         clean = [found for found in self.real if not found.lacks and not found.receipt.research_only]
         return self._resting(Status.QUALIFIED, Code.OK, clean) if clean else None
 
-    def research(self, covering: Sequence[Weighed]) -> Answer | None:
+    def research(self, covering: Sequence[WeighedReceipt]) -> Answer | None:
         """Row 6."""
         claimed = [found for found in covering if found.receipt.research_only]
         return self._resting(Status.RESEARCH_ONLY, Code.CAP_RESEARCH_ONLY, claimed) if claimed else None
@@ -155,7 +155,7 @@ class _Point:
         """Row 8."""
         return self.ran_without_accelerator(self.bench) or (None if self.case.any_receipt else self.built())
 
-    def ran_without_accelerator(self, bench: Sequence[Weighed]) -> Answer | None:
+    def ran_without_accelerator(self, bench: Sequence[WeighedReceipt]) -> Answer | None:
         """All covering receipts come from a device that is none of the kind that the capability needs."""
         if not bench:
             return None
@@ -186,7 +186,7 @@ class _Point:
         observed = f"no receipt of {self.case.requirement.capability.id}{others}"
         return self._answer(Status.UNSUPPORTED, Code.CAP_NO_EVIDENCE, observed, [])
 
-    def _resting(self, status: Status, code: Code, covering: Sequence[Weighed]) -> Answer:
+    def _resting(self, status: Status, code: Code, covering: Sequence[WeighedReceipt]) -> Answer:
         """An answer that rests on the first of several receipts; it can change by age when the last of them gets too old."""
         used = covering[0]
         place = describe(self.point)
@@ -204,7 +204,7 @@ class _Point:
         others += [Considered(receipt.entry, "a failure in another scope") for receipt in self.case.failures]
         return Answer(status, code, observed, _FIX[code], (*rests_on, *(item for item in others if item.entry.index not in taken)))
 
-    def _why_not(self, weighed: Weighed) -> str:
+    def _why_not(self, weighed: WeighedReceipt) -> str:
         differences = _differences(weighed.receipt, self.point)
         reasons = [*differences, *(str(deficit) for deficit in weighed.lacks)]
         if weighed.bench:

@@ -85,18 +85,16 @@ class ContractVerdict:
 
     def _predicate(self, outcome: Outcome) -> dict[str, JsonValue]:
         contract = self.contract
-        pins: dict[str, JsonValue] = {}
+        pins: dict[str, dict[str, JsonValue]] = {}
         for pin in contract.pins.values():
-            leaves = pins.setdefault(pin.name.rpartition(".")[0], {})
-            assert isinstance(leaves, dict)
-            leaves[pin.leaf] = pin.value
+            pins.setdefault(pin.name.rpartition(".")[0], {})[pin.leaf] = pin.value
         versions = {judgement.invariant.checker.name: judgement.invariant.checker.version for judgement in self.judgements}
         return {
             "contract": {"id": contract.id, "version": contract.version, "digest": str(contract.digest)},
             "outcome": str(outcome),
             "evaluated": self.evaluated,
             "of": self.of,
-            "pins": pins,
+            "pins": {**pins},
             "binds_image": list(contract.binds_image),
             "findings": [finding.to_json() for finding in self.findings],
             "checkers": {name: versions[name] for name in sorted(versions)},

@@ -79,7 +79,7 @@ class Bindings:
         if bound:
             self._used.add(bound)
             if kind not in (None, bound_kind) or (whole and whole.hex != hexed):
-                raise _contradicted(bound, shown_at=stated)
+                raise _contradicted(bound, stated.at)
         found = kind or bound_kind
         if hexed is None or found is None:
             return None
@@ -161,10 +161,10 @@ def _value(name: str, item: Binding) -> JsonValue:
     return int(item.value) if name in COUNT_LEAVES else item.value
 
 
-def _contradicted(item: Binding, shown_at: Field | None = None) -> InputError:
+def _contradicted(item: Binding, at: Location = _AT) -> InputError:
     return InputError(
         Code.RECORD_CONTRADICTED,
         f"--bind {item.field}={item.value} says other than the record",
-        at=shown_at.at if shown_at else _AT,
+        at=at,
         fix="a binding only says what the record does not; leave it out",
     )

@@ -147,11 +147,6 @@ def instant(text: str) -> str | None:
     return utc
 
 
-def equal(left: JsonValue, right: JsonValue) -> bool:
-    """Whether two scalars are the same and of one type: `true` is not 1, and 200.0 is not 200."""
-    return type(left) is type(right) and left == right
-
-
 def shown(value: JsonValue, limit: int = 120) -> str:
     """A value in few words for people; nothing recorded is told as such."""
     if value is None:

@@ -14,7 +14,7 @@ from countermark.attestations.outcomes import roll_up
 from countermark.contracts.adapters.admission import WORDS, outcome_of, reported
 from countermark.contracts.adapters.answers import Answer, judge
 from countermark.contracts.adapters.base import SchemaAdapter
-from countermark.contracts.adapters.fields import Field, equal, shown
+from countermark.contracts.adapters.fields import Field, shown
 from countermark.contracts.adapters.images import Component, Named, built_from, named_image
 from countermark.contracts.adapters.notes import Case, Notes, settle
 from countermark.contracts.adapters.reading import Claim, Derived, Reference
@@ -31,6 +31,7 @@ from countermark.contracts.adapters.restores import (
     wrong_answer,
 )
 from countermark.contracts.adapters.tables import Meaning, Table, word_table
+from countermark.contracts.pins import same
 from countermark.contracts.scope import Value
 
 FILES: Final = {
@@ -228,7 +229,7 @@ class _Chain:
             return Outcome.NOT_RUN
         required = f"{shown(summed.value)}, as {summed.pointer} of the validation"
         return self.notes.hold(
-            equal(found.value, summed.value),
+            same(found.value, summed.value),
             found,
             checker,
             required=required,
@@ -240,7 +241,7 @@ class _Chain:
         if not found.present:
             return Outcome.NOT_RUN
         return self.notes.hold(
-            equal(found.value, wanted),
+            same(found.value, wanted),
             found,
             checker,
             required=shown(wanted),

@@ -52,7 +52,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ImageComparison:
     """All changes in the order of the sections, and how many things of each section are the same."""
 
     changes: tuple[Change, ...]
@@ -136,7 +136,7 @@ def demands(sides: Iterable[Side], catalogue: Catalogue, rules: EvidenceRules) -
     return tuple(asked)
 
 
-def compare(a: Side, b: Side, answers_a: Decision, answers_b: Decision) -> Comparison:
+def compare_images(a: Side, b: Side, answers_a: Decision, answers_b: Decision) -> ImageComparison:
     """What differs. The decisions are those about either image with the same demands as their policy."""
     found = [
         *_values(Section.COMPONENT, a.components(), b.components()),
@@ -146,7 +146,7 @@ def compare(a: Side, b: Side, answers_a: Decision, answers_b: Decision) -> Compa
     ]
     changes = tuple(change for change in found if (change.a, change.code_a) != (change.b, change.code_b))
     alike = [change.section for change in found if change not in changes]
-    return Comparison(changes, {section: alike.count(section) for section in Section})
+    return ImageComparison(changes, {section: alike.count(section) for section in Section})
 
 
 def _values(section: Section, a: Mapping[str, str], b: Mapping[str, str]) -> list[Change]:
