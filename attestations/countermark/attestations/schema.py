@@ -5,7 +5,6 @@ every float before a value gets here, so the schemas say `integer` and mean it. 
 because `re.search` with `$` lets a trailing newline through.
 """
 
-import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -23,6 +22,7 @@ from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError
 from countermark.attestations.predicate_types import TEST_RESULT, PredicateName
 from countermark.attestations.schema_problems import Problem, explain
+from countermark.attestations.spelling import meant
 
 __all__ = ["DOCUMENT_KINDS", "Problem", "kinds", "problems", "problems_for_predicate", "schema_text"]
 
@@ -78,8 +78,7 @@ def problems_for_predicate(predicate_type: str, predicate: object) -> list[Probl
 def _known(kind: str) -> str:
     if kind in kinds():
         return _FILE_OF.get(kind, kind)
-    near = difflib.get_close_matches(kind, kinds(), n=1) or difflib.get_close_matches(kind.lower(), [*PredicateName], n=1)
-    fix = f"did you mean '{near[0]}'?" if near else f"the kinds are {', '.join(kinds())}"
+    fix = meant(kind, kinds()) or meant(kind.lower(), PredicateName) or f"the kinds are {', '.join(kinds())}"
     raise InputError(Code.UNKNOWN_NAME, f"there is no schema {kind!r}", fix=fix)
 
 

@@ -1,6 +1,5 @@
 """The capability catalogue: what each capability means, which dimensions a policy must name for it, and what proves it."""
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -9,6 +8,7 @@ from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest
 from countermark.attestations.documents import Document
 from countermark.attestations.errors import InputError, Location
+from countermark.attestations.spelling import meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,7 @@ class Catalogue:
 
 def suggest(name: str, known: Mapping[str, object] | tuple[str, ...]) -> str:
     """The fix for a name that is not known: the nearest one, or all there are."""
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(known)}"
+    return meant(name, known) or f"use one of {', '.join(known)}"
 
 
 def _capability(name: str, fields: Mapping[str, Any]) -> Capability:

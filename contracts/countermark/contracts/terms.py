@@ -1,6 +1,5 @@
 """The terms of a contract: what it pins, where its facts stand, and what it calls profiles and commands."""
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
@@ -8,6 +7,7 @@ from typing import TypeVar
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError, Location
 from countermark.attestations.located import JsonValue
+from countermark.attestations.spelling import meant
 from countermark.contracts.locators.base import Locator, Reading
 from countermark.contracts.pins import Pin, ValueType, as_text
 
@@ -67,6 +67,5 @@ def lookup(name: str, known: Mapping[str, _T], what: str, at: Location) -> _T:
     """What has this name; `InputError` (UNKNOWN_NAME) with the name that may be meant when nothing has."""
     if name in known:
         return known[name]
-    near = difflib.get_close_matches(name, known, n=1)
-    fix = f"did you mean '{near[0]}'?" if near else f"name one of {', '.join(known) or 'none: there are none'}"
+    fix = meant(name, known) or f"name one of {', '.join(known) or 'none: there are none'}"
     raise InputError(Code.UNKNOWN_NAME, f"there is no {what} {name!r}", at=at, fix=fix)

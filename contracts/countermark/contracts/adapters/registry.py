@@ -1,11 +1,11 @@
 """The adapters of this version, by the name that `--adapter` gives."""
 
-import difflib
 from collections.abc import Mapping
 from typing import Final
 
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError, Location
+from countermark.attestations.spelling import meant
 from countermark.contracts.adapters.base import Adapter
 from countermark.contracts.adapters.campaign import Campaign
 from countermark.contracts.adapters.event_fenced import EventFenced
@@ -31,8 +31,7 @@ ADAPTERS: Final[Mapping[str, Adapter]] = {adapter.name: adapter for adapter in _
 def adapter_named(name: str) -> Adapter:
     """The adapter of that name; `InputError` UNKNOWN_NAME when this version has none."""
     if name not in ADAPTERS:
-        near = difflib.get_close_matches(name, ADAPTERS, n=1)
-        fix = f"did you mean {near[0]!r}?" if near else f"the adapters are {', '.join(ADAPTERS)}"
+        fix = meant(name, ADAPTERS) or f"the adapters are {', '.join(ADAPTERS)}"
         raise InputError(Code.UNKNOWN_NAME, f"there is no adapter {name!r}", at=Location("--adapter"), fix=fix)
     return ADAPTERS[name]
 
