@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
+from countermark.cli.asking import AtOption, PolicyOption, TimeOption, asked
 from countermark.cli.options import DEFAULT_LEDGER, LedgerOption, OutputOption, TrustOption
 from countermark.cli.output import finish
-from countermark.cli.query import AtOption, PolicyOption, TimeOption
 from countermark.cli.report import Report
 
 
@@ -25,10 +25,9 @@ def diff(
     def act() -> Report:
         from countermark.actions.image_diff import diff_listing
         from countermark.actions.workspace import Workspace
-        from countermark.cli.query import asked_by
         from countermark.cli.render_listing import listing_report
 
-        asked = asked_by(policy, effective_time, at)
-        return listing_report("diff", diff_listing(Workspace.at(ledger, trust), asked, a, b))
+        question = asked(policy=policy, effective_time=effective_time, at=at)
+        return listing_report("diff", diff_listing(Workspace.at(ledger, trust), question, a, b))
 
     finish("diff", output, act)

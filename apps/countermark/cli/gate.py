@@ -1,10 +1,10 @@
 """`countermark gate DIGEST…` and `countermark explain DIGEST`."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from countermark.cli.asking import AtOption, PolicyOption, ProfileMapOption, ProfileOption, TimeOption, asked
 from countermark.cli.formats import FINDINGS
 from countermark.cli.options import DEFAULT_LEDGER, FindingsOption, LedgerOption, OutputOption, SigningKeyOption, TrustOption
 from countermark.cli.output import finish
@@ -12,16 +12,12 @@ from countermark.cli.report import Report
 
 if TYPE_CHECKING:
     from countermark.actions.decisions import RecordedDecision
-    from countermark.actions.gate import Asked, Decided
+    from countermark.actions.gate import Decided
 
 SubjectArgument = Annotated[list[str], typer.Argument(metavar="DIGEST...", help="Images: KIND:sha256:HEX64, or sha256:HEX64.")]
-PolicyOption = Annotated[Path | None, typer.Option("--policy", metavar="FILE", help="The release policy.", show_default=False)]
 RequireOption = Annotated[
     list[str], typer.Option("--require", metavar="CAPABILITY@k=v,…", help="Ask this alone; repeatable.", show_default=False)
 ]
-ProfileOption = Annotated[Path | None, typer.Option("--profile", metavar="FILE", help="The profile about to be served.")]
-ProfileMapOption = Annotated[Path | None, typer.Option("--profile-map", metavar="FILE", help="Where your own profile has its fields.")]
-TimeOption = Annotated[str | None, typer.Option("--effective-time", metavar="TIME", help="Judge for this time; the decision says so.")]
 
 
 def gate(
@@ -45,7 +41,8 @@ def gate(
         from countermark.actions.workspace import Workspace
 
         workspace = Workspace.at(ledger, trust)
-        decided = decide_all(workspace, _asked(subjects, policy, require, profile, profile_map, mode, effective_time))
+        question = asked(subjects, policy, require, profile=profile, profile_map=profile_map, mode=mode, effective_time=effective_time)
+        decided = decide_all(workspace, question)
         if not record:
             return decision_report(decided, [])
         from countermark.actions.decisions import record_decisions
@@ -62,7 +59,7 @@ def explain_image(
     profile: ProfileOption = None,
     profile_map: ProfileMapOption = None,
     effective_time: TimeOption = None,
-    at: Annotated[str | None, typer.Option("--at", metavar="TIME", help="As of the ledger's head then.")] = None,
+    at: AtOption = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
     output: OutputOption = [],
@@ -81,29 +78,10 @@ def explain_image(
         workspace = Workspace.at(ledger, trust)
         if all(is_decision(text) for text in subjects):
             return repeated_report([repeat(workspace, text) for text in subjects])
-        asked = _asked(subjects, policy, require, profile, profile_map, "enforce", effective_time, at)
-        return replace(decision_report(decide_all(workspace, asked), []), exit=ExitCode.YES)
+        question = asked(subjects, policy, require, profile=profile, profile_map=profile_map, effective_time=effective_time, at=at)
+        return replace(decision_report(decide_all(workspace, question), []), exit=ExitCode.YES)
 
     finish("explain", output, act)
-
-
-def _asked(
-    subjects: list[str],
-    policy: Path | None,
-    require: list[str],
-    profile: Path | None,
-    profile_map: Path | None,
-    mode: str,
-    effective_time: str | None,
-    at: str | None = None,
-) -> "Asked":
-    from countermark.actions.gate import Asked, mode_of
-    from countermark.attestations.errors import Location
-    from countermark.attestations.times import Instant
-
-    instant = Instant.parse(effective_time, at=Location("--effective-time")) if effective_time else None
-    then = Instant.parse(at, at=Location("--at")) if at else None
-    return Asked(tuple(subjects), policy, tuple(require), profile, profile_map, mode_of(mode), instant, then)
 
 
 def decision_report(decided: "Decided", recorded: "list[RecordedDecision]") -> Report:

@@ -2,40 +2,38 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import TypeAlias
 
 from countermark.cli.output import Settings
 
+Told: TypeAlias = Callable[[int, int], None]
+
+
+def byte_progress(label: str) -> AbstractContextManager[Told]:
+    """A callback `(done_bytes, total_bytes)` behind a bar; a silent one where nobody watches."""
+    return _bar(label, of_bytes=True)
+
+
+def count_progress(label: str) -> AbstractContextManager[Told]:
+    """A callback `(done, total)` behind a bar of counted things; a total of 0 means that it is not known."""
+    return _bar(label, of_bytes=False)
+
 
 @contextmanager
-def byte_progress(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A callback `(done_bytes, total_bytes)` behind a bar; a silent one where nobody watches."""
+def _bar(label: str, *, of_bytes: bool) -> Iterator[Told]:
     if Settings.quiet or not sys.stderr.isatty():
         yield _unwatched
         return
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn(label), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    done_of_total = DownloadColumn() if of_bytes else MofNCompleteColumn()
+    columns = (TextColumn(label), BarColumn(), done_of_total, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(label, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+        yield lambda done, total: progress.update(task, completed=done, total=total or None)
 
 
 def _unwatched(_done: int, _total: int) -> None:
     """Nobody looks."""
-
-
-@contextmanager
-def count_progress(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A callback `(done, total)` behind a bar of counted things; a total of 0 means that it is not known."""
-    if Settings.quiet or not sys.stderr.isatty():
-        yield _unwatched
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(label, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total or None)

@@ -6,28 +6,19 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from countermark.cli.asking import AtOption, PolicyOption, ProfileMapOption, ProfileOption, TimeOption, asked, instant, when
 from countermark.cli.options import DEFAULT_LEDGER, LedgerOption, OutputOption, TrustOption
 from countermark.cli.output import finish
 from countermark.cli.report import Report
 
 if TYPE_CHECKING:
-    from countermark.actions.gate import Asked
     from countermark.actions.queries.impact import What
     from countermark.actions.queries.listing import Listing
-    from countermark.actions.queries.view import When
     from countermark.actions.workspace import Workspace
-    from countermark.attestations.times import Instant
 
 app = typer.Typer(help="Ask a ledger; every answer is proven, and says what was not found.", no_args_is_help=True)
 
 DigestArgument: TypeAlias = Annotated[str, typer.Argument(metavar="DIGEST", help="KIND:sha256:HEX64, or sha256:HEX64.")]
-PolicyOption: TypeAlias = Annotated[Path | None, typer.Option("--policy", metavar="FILE", help="A release policy.", show_default=False)]
-ProfileOption: TypeAlias = Annotated[Path | None, typer.Option("--profile", metavar="FILE", help="The profile that the policy refers to.")]
-ProfileMapOption: TypeAlias = Annotated[
-    Path | None, typer.Option("--profile-map", metavar="FILE", help="Where your own profile has its fields.")
-]
-AtOption: TypeAlias = Annotated[str | None, typer.Option("--at", metavar="TIME", help="Ask of the ledger's head then.")]
-TimeOption: TypeAlias = Annotated[str | None, typer.Option("--effective-time", metavar="TIME", help="Judge for this time; default: now.")]
 
 
 @app.command("capability")
@@ -49,8 +40,8 @@ def capability(
     def ask(workspace: "Workspace") -> "Listing":
         from countermark.actions.queries.capability import capability_listing
 
-        asked = asked_by(policy, effective_time, at, profile, profile_map)
-        return capability_listing(workspace, asked, capability, scope, status)
+        question = asked(policy=policy, profile=profile, profile_map=profile_map, effective_time=effective_time, at=at)
+        return capability_listing(workspace, question, capability, scope, status)
 
     _answer("query capability", ask, ledger, trust, output)
 
@@ -122,7 +113,8 @@ def impact(
             "payload": payload,
         }
         what, value = _one_of(given)
-        return impact_listing(workspace, asked_by(policy, effective_time, at, profile, profile_map), what, value)
+        question = asked(policy=policy, profile=profile, profile_map=profile_map, effective_time=effective_time, at=at)
+        return impact_listing(workspace, question, what, value)
 
     _answer("query impact", ask, ledger, trust, output)
 
@@ -143,7 +135,7 @@ def decisions(
     def ask(workspace: "Workspace") -> "Listing":
         from countermark.actions.queries.decisions import Wanted, decisions_listing
 
-        wanted = Wanted(channel, _instant(since, "--since"), subject)
+        wanted = Wanted(channel, instant(since, "--since"), subject)
         return decisions_listing(workspace, wanted, when(effective_time, at))
 
     _answer("query decisions", ask, ledger, trust, output)
@@ -186,7 +178,8 @@ def expiring(
     def ask(workspace: "Workspace") -> "Listing":
         from countermark.actions.queries.expiring import expiring_listing
 
-        return expiring_listing(workspace, asked_by(policy, effective_time, at, profile, profile_map), within)
+        question = asked(policy=policy, profile=profile, profile_map=profile_map, effective_time=effective_time, at=at)
+        return expiring_listing(workspace, question, within)
 
     _answer("query expiring", ask, ledger, trust, output)
 
@@ -207,30 +200,6 @@ def _answer(command: str, ask: "Callable[[Workspace], Listing]", ledger: str, tr
         return listing_report(command, ask(Workspace.at(ledger, trust)))
 
     finish(command, output, act)
-
-
-def asked_by(
-    policy: Path | None, effective_time: str | None, at: str | None, profile: Path | None = None, profile_map: Path | None = None
-) -> "Asked":
-    """What a question is judged by; it names no image, for the ledger does."""
-    from countermark.actions.gate import Asked
-
-    asked = when(effective_time, at)
-    return Asked((), policy, profile=profile, profile_map=profile_map, effective_time=asked.effective_time, at=asked.at)
-
-
-def when(effective_time: str | None, at: str | None) -> "When":
-    """The times of `--effective-time` and `--at`."""
-    from countermark.actions.queries.view import When
-
-    return When(_instant(effective_time, "--effective-time"), _instant(at, "--at"))
-
-
-def _instant(text: str | None, option: str) -> "Instant | None":
-    from countermark.attestations.errors import Location
-    from countermark.attestations.times import Instant
-
-    return Instant.parse(text, at=Location(option)) if text else None
 
 
 def _one_of(given: "dict[What, str | None]") -> "tuple[What, str]":
