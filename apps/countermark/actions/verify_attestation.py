@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from countermark.actions.envelopes import read_envelope, read_texts
 from countermark.attestations.codes import Code, ExitCode, Outcome
@@ -19,6 +20,11 @@ class Expectation:
 
     subject: Digest | None = None
     predicate_type: str | None = None
+
+    @classmethod
+    def parse(cls, subject: str | None, predicate_type: str | None) -> Self:
+        """As the options say it; `InputError` for a subject that is no digest."""
+        return cls(Digest.parse(subject) if subject else None, predicate_type)
 
     def check(self, verified: VerifiedStatement, source: str) -> None:
         """`RefusedError` SUBJECT_MISMATCH or PAYLOAD_TYPE when the statement is about something else."""

@@ -3,6 +3,7 @@
 import os
 import re
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -14,6 +15,7 @@ from countermark.attestations.documents import exists
 from countermark.attestations.errors import CannotTellError, InputError, Location, RefusedError
 from countermark.attestations.keys import PublicKey, Signer, load_private, read_key_file
 from countermark.attestations.trust import TrustPolicy
+from countermark.attestations.verifier import KeyTrust, PolicyTrust, Trust
 from countermark.ledger.read import LedgerReader
 
 if TYPE_CHECKING:
@@ -79,6 +81,13 @@ def public_key(path: str) -> PublicKey:
     if b"PRIVATE KEY" in data:
         return Signer.from_pem(data, path).public
     return PublicKey.from_pem(data, path)
+
+
+def trust_in(keys: Sequence[str], ledger: str, trust: Path | None) -> Trust:
+    """Trust in the keys of these files where any is given, else in the trust policy of a ledger."""
+    if keys:
+        return KeyTrust(tuple(public_key(name) for name in keys))
+    return PolicyTrust(Workspace.at(ledger, trust).trust())
 
 
 def open_reader(workspace: Workspace, trust: TrustPolicy | None = None) -> LedgerReader:

@@ -12,6 +12,8 @@ from countermark.cli.report import Report
 app = typer.Typer(help="Check attestations, ledgers, contracts and artifacts; no network.", no_args_is_help=True)
 
 PublicKeyOption = Annotated[list[str], typer.Option("--key", metavar="FILE", help="A signer's public key; repeatable.", show_default=False)]
+SubjectOption = Annotated[str | None, typer.Option("--subject", metavar="DIGEST", help="The artifact that it must be about.")]
+TypeOption = Annotated[str | None, typer.Option("--type", metavar="URI", help="The predicate type that it must have.")]
 
 
 @app.command("attestation")
@@ -20,8 +22,8 @@ def attestation(
     key: PublicKeyOption = [],
     trust: TrustOption = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
-    subject: Annotated[str | None, typer.Option(metavar="DIGEST", help="The artifact that it must be about.")] = None,
-    predicate_type: Annotated[str | None, typer.Option("--type", metavar="URI", help="The predicate type that it must have.")] = None,
+    subject: SubjectOption = None,
+    predicate_type: TypeOption = None,
     output: OutputOption = [],
 ) -> None:
     """Check that attestations are signed by somebody trusted."""
@@ -29,13 +31,10 @@ def attestation(
     def act() -> Report:
         from countermark.actions.clock import now
         from countermark.actions.verify_attestation import Expectation, check_files
-        from countermark.actions.workspace import Workspace, public_key
-        from countermark.attestations.digests import Digest
-        from countermark.attestations.verifier import KeyTrust, PolicyTrust
+        from countermark.actions.workspace import trust_in
         from countermark.cli.render_attestation import attestation_report
 
-        known = KeyTrust(tuple(public_key(name) for name in key)) if key else PolicyTrust(Workspace.at(ledger, trust).trust())
-        expected = Expectation(Digest.parse(subject) if subject else None, predicate_type)
+        known, expected = trust_in(key, ledger, trust), Expectation.parse(subject, predicate_type)
         return attestation_report(check_files(files, known, now(), expected))
 
     finish("verify attestation", output, act)

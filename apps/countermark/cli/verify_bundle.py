@@ -8,7 +8,7 @@ import typer
 from countermark.cli.options import DEFAULT_LEDGER, LedgerOption, OutputOption, TrustOption
 from countermark.cli.output import finish
 from countermark.cli.report import Report
-from countermark.cli.verify import PublicKeyOption
+from countermark.cli.verify import PublicKeyOption, SubjectOption, TypeOption
 
 TrustedRootOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="A trusted_root.json; default: the public sigstore instance's.", show_default=False)
@@ -23,8 +23,8 @@ def bundle(
     key: PublicKeyOption = [],
     trust: TrustOption = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
-    subject: Annotated[str | None, typer.Option(metavar="DIGEST", help="The artifact that it must be about.")] = None,
-    predicate_type: Annotated[str | None, typer.Option("--type", metavar="URI", help="The predicate type that it must have.")] = None,
+    subject: SubjectOption = None,
+    predicate_type: TypeOption = None,
     output: OutputOption = [],
 ) -> None:
     """Check sigstore bundles offline: certificate, log entry, timestamps, signer, statement."""
@@ -33,11 +33,10 @@ def bundle(
         from countermark.actions.clock import now
         from countermark.actions.verify_attestation import Expectation
         from countermark.actions.verify_bundle import Believed, check_bundles
-        from countermark.attestations.digests import Digest
         from countermark.cli.render_bundle import bundle_report
 
         believed = Believed(certificate_identity, certificate_oidc_issuer, tuple(key), trust, ledger, trusted_root)
-        expected = Expectation(Digest.parse(subject) if subject else None, predicate_type)
+        expected = Expectation.parse(subject, predicate_type)
         verifier = believed.verifier()
         return bundle_report(check_bundles(files, verifier, now(), expected), verifier.root)
 
