@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from countermark.actions.new_files import write_new
 from countermark.actions.verify_contract import load_contract, repository_root
 from countermark.attestations.codes import Code
 from countermark.attestations.documents import read_file
@@ -38,11 +39,7 @@ def lock(path: Path, root: Path | None, target: Path | None) -> Locked:
     if file.exists():
         _same(file, document)
         return Locked(file, len(contract.facts), written=False)
-    try:
-        file.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        why = error.strerror or "it cannot be written"
-        raise InputError(Code.UNREADABLE, why, at=Location(str(file)), fix="give a folder that can be written") from None
+    write_new(file, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
     return Locked(file, len(contract.facts), written=True)
 
 
@@ -75,13 +72,4 @@ def draft(repository: Path) -> str:
 
 def write_draft(file: Path, text: str) -> None:
     """Write a draft; `InputError` where there is a file already, which somebody may have worked on."""
-    try:
-        with file.open("x", encoding="utf-8") as out:
-            out.write(text)
-    except FileExistsError:
-        raise InputError(
-            Code.DUPLICATE, "this file is already there", at=Location(str(file)), fix="give another name, or remove it"
-        ) from None
-    except OSError as error:
-        why = error.strerror or "it cannot be written"
-        raise InputError(Code.UNREADABLE, why, at=Location(str(file)), fix="give a path that can be written") from None
+    write_new(file, text.encode())

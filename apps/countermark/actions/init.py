@@ -9,7 +9,8 @@ from string import Template
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from countermark.actions.workspace import LOG_KEY, Workspace, open_reader, write_new
+from countermark.actions.new_files import write_new
+from countermark.actions.workspace import LOG_KEY, Workspace, open_reader
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.documents import exists

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from countermark.actions.appending import append
-from countermark.actions.workspace import Workspace, replace_file, write_new
+from countermark.actions.new_files import replace_file, write_new
+from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code
 from countermark.attestations.documents import load_document, read_file
 from countermark.attestations.errors import InputError, Location, NothingError

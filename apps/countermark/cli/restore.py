@@ -111,8 +111,8 @@ def run(
     """Authenticate and place a snapshot, and say where the time went; writes nothing to a ledger."""
 
     def act() -> Report:
+        from countermark.actions.new_files import write_new
         from countermark.actions.restore.run import Asked, run_restore
-        from countermark.actions.workspace import write_new
         from countermark.cli.progress import count_progress
         from countermark.cli.render_restore import run_report
         from countermark.cuda_restore.pool import Bounds

@@ -13,12 +13,13 @@ import numpy as np
 
 from countermark.actions.appending import Recorded, record
 from countermark.actions.gate import Asked, gate
+from countermark.actions.new_files import write_new
 from countermark.actions.restore.qualify import Qualified, qualify
 from countermark.actions.restore.run import Asked as RunAsked
 from countermark.actions.restore.run import run_restore
 from countermark.actions.restore.snapshot_root import read_snapshot
 from countermark.actions.restore.write import Written, plan_text, write_oracle
-from countermark.actions.workspace import Workspace, write_new
+from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.contracts.explain_text import explain

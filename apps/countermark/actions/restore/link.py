@@ -12,7 +12,7 @@ from typing import Final
 
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-from countermark.actions.workspace import write_new
+from countermark.actions.new_files import write_new
 from countermark.attestations.codes import Code
 from countermark.attestations.envelope import PAYLOAD_TYPE, Envelope, Signature
 from countermark.attestations.errors import InputError, Location

@@ -11,7 +11,7 @@ import numpy as np
 import yaml
 from numpy.lib.npyio import NpzFile
 
-from countermark.actions.workspace import write_new
+from countermark.actions.new_files import write_new
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest
 from countermark.attestations.documents import API_VERSION, read_file

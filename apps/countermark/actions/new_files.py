@@ -1,0 +1,37 @@
+"""Writing files so that nobody loses one: a new file replaces none, and a file that is replaced is whole at each moment."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from countermark.attestations.codes import Code
+from countermark.attestations.errors import CannotTellError, InputError, Location
+
+
+def write_new(path: Path, data: bytes, *, mode: int = 0o644) -> None:
+    """Write a file that must not exist yet, with its mode from the first byte on; `InputError` when it exists."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    except FileExistsError:
+        raise InputError(Code.UNREADABLE, "it exists and is not overwritten", at=Location(str(path)), fix="choose another place") from None
+    except OSError as error:
+        why = error.strerror or "it cannot be written"
+        raise InputError(Code.UNREADABLE, why, at=Location(str(path)), fix="choose a place that can be written") from None
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        why = error.strerror or "it cannot be written"
+        raise CannotTellError(Code.UNREADABLE, why, at=Location(str(path)), fix="make room on the disk") from None
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Replace a file's content in one step: readers see the old bytes or the new ones, never a part."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    Path(name).chmod(path.stat().st_mode)
+    Path(name).replace(path)
