@@ -15,7 +15,7 @@ from countermark.attestations.statement import Statement, Subject
 from countermark.attestations.times import Instant
 from countermark.attestations.trust import Principal, Role, TrustPolicy
 from countermark.contracts.catalogue import Catalogue
-from countermark.contracts.decision import Decision, Head
+from countermark.contracts.decision import Decision, DecisionHead
 from countermark.contracts.evidence import Record
 from countermark.contracts.gate import Question, decide
 from countermark.contracts.policy import ReleasePolicy, adhoc_document
@@ -214,8 +214,8 @@ class Ledger:
         predicate = {"by": str(by_record.payload), "reason": "repeated", "raw_measurements_changed": False}
         return self.say(PredicateName.SUPERSESSION.uri, record.payload, by, predicate)
 
-    def head(self) -> Head:
-        return Head("countermark.local/test/00000000", len(self.records), "e" * 64, 0, len(self.records))
+    def head(self) -> DecisionHead:
+        return DecisionHead("countermark.local/test/00000000", len(self.records), "e" * 64, 0, len(self.records))
 
 
 def policy(requires: str, *, profile: Profile | None = None, spec: str = "") -> ReleasePolicy:

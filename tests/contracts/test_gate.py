@@ -9,7 +9,7 @@ from countermark.attestations.codes import Code, ExitCode, Outcome
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.errors import InputError
 from countermark.attestations.times import Instant
-from countermark.contracts.decision import Decision, Head, Mode, Verdict
+from countermark.contracts.decision import Decision, DecisionHead, Mode, Verdict
 from countermark.contracts.explain_text import explain
 from countermark.contracts.gate import Question, decide
 from countermark.contracts.policy import ReleasePolicy
@@ -260,7 +260,7 @@ def test_a_warning_stops_nothing_and_stays_a_denial() -> None:
 def test_notes_say_what_a_reader_must_know() -> None:
     ledger = Ledger(trust(single_operator=True))
     ledger.image(IMAGE)
-    head = Head("o", 9, "e" * 64, 2, 4)
+    head = DecisionHead("o", 9, "e" * 64, 2, 4)
     question = Question(IMAGE, policy(CONTRACT), ledger.trust, tuple(ledger.records), head, NOW, at_override=True, quarantined_rejections=2)
     assert decide(question).notes == ("SINGLE_OPERATOR", "AT_OVERRIDE", "QUARANTINED_REJECTIONS:2", "UNPROTECTED_TAIL:5")
     alone = decide(replace(question, head=replace(head, protected_to=None)))

@@ -13,7 +13,7 @@ from worlds import IMAGE, OTHER, World, make_world
 
 from countermark.actions.appending import sign
 from countermark.actions.clock import now
-from countermark.actions.verify_vsa import Expected, check_summary
+from countermark.actions.verify_vsa import ExpectedSummary, check_summary
 from countermark.actions.workspace import open_reader
 from countermark.attestations.digests import Digest
 from countermark.attestations.errors import CountermarkError
@@ -90,7 +90,7 @@ def test_a_summary_of_something_else_is_refused(box: Box, other: dict[str, str])
 
 def exit_of(box: Box, path: Path, **other: Any) -> tuple[int, bytes]:
     """The exit for a file as `verify vsa` takes it, and the payload where it was believed; `other` is expected instead of what is true."""
-    expected = replace(Expected(IMAGE.hex, box.origin, f"{IMAGE}#lab", (LEVEL,)), **other)
+    expected = replace(ExpectedSummary(IMAGE.hex, box.origin, f"{IMAGE}#lab", (LEVEL,)), **other)
     try:
         return 0, check_summary(str(path), expected, PolicyTrust(box.world.workspace.trust()), now()).payload
     except CountermarkError as error:

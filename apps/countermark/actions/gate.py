@@ -15,7 +15,7 @@ from countermark.attestations.errors import CannotTellError, InputError, Locatio
 from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.times import Instant
 from countermark.attestations.trust import TrustPolicy
-from countermark.contracts.decision import Decision, Head, Mode
+from countermark.contracts.decision import Decision, DecisionHead, Mode
 from countermark.contracts.gate import Question, decide
 from countermark.contracts.policy import ReleasePolicy, adhoc_document
 from countermark.contracts.profile import Profile
@@ -92,7 +92,7 @@ def decide_at(
             policy=policy,
             trust=trust,
             records=records,
-            head=Head(head.origin, head.size, head.root.hex(), notices, None),
+            head=DecisionHead(head.origin, head.size, head.root.hex(), notices, None),
             effective_time=instant,
             mode=mode,
             at_override=at_override,

@@ -23,7 +23,7 @@ from countermark.contracts.catalogue import Catalogue
 from countermark.contracts.claims.judge import judge
 from countermark.contracts.claims.quoted import Quoted
 from countermark.contracts.claims.reading import TextReading, read_text
-from countermark.contracts.decision import Head, Result
+from countermark.contracts.decision import DecisionHead, Result
 from countermark.contracts.policy import ReleasePolicy
 from countermark.recorders.files import read_bytes
 
@@ -63,7 +63,7 @@ class JudgedClaims:
     """All texts, at one head and effective time; `notes` say under what the answer holds."""
 
     texts: tuple[JudgedText, ...]
-    head: Head
+    head: DecisionHead
     effective_time: str
     notes: tuple[str, ...]
 

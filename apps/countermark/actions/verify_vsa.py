@@ -12,7 +12,7 @@ from countermark.attestations.verifier import Trust, VerifiedStatement, Verifier
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedSummary:
     """What the summary must say. Every level must be among its `verifiedLevels`."""
 
     subject_sha256: str
@@ -21,7 +21,7 @@ class Expected:
     levels: tuple[str, ...] = ()
 
 
-def check_summary(path: str, expected: Expected, trust: Trust, now: Instant) -> VerifiedStatement:
+def check_summary(path: str, expected: ExpectedSummary, trust: Trust, now: Instant) -> VerifiedStatement:
     """The statement of a summary that is signed by somebody trusted, is about the subject, and says PASSED as asked.
 
     `RefusedError` names the first thing that it does not say; a FAILED summary is refused whatever else it says.
@@ -41,7 +41,7 @@ def check_summary(path: str, expected: Expected, trust: Trust, now: Instant) -> 
     return verified
 
 
-def _problem(verified: VerifiedStatement, expected: Expected) -> tuple[Code, str] | None:
+def _problem(verified: VerifiedStatement, expected: ExpectedSummary) -> tuple[Code, str] | None:
     statement = verified.statement
     fields = as_object(statement.predicate)
     who = as_object(fields.get("verifier")).get("id")

@@ -26,13 +26,13 @@ def vsa(
 
     def act() -> Report:
         from countermark.actions.clock import now
-        from countermark.actions.verify_vsa import Expected, check_summary
+        from countermark.actions.verify_vsa import ExpectedSummary, check_summary
         from countermark.actions.workspace import trust_in
         from countermark.attestations.digests import Digest, DigestKind
 
         known = trust_in([public_key_path] if public_key_path else [], ledger, trust)
         digest = Digest(DigestKind.FILE, subject_digest.rpartition(":")[2])
-        done = check_summary(attestation_path, Expected(digest.hex, verifier_id, resource_uri, tuple(verified_level)), known, now())
+        done = check_summary(attestation_path, ExpectedSummary(digest.hex, verifier_id, resource_uri, tuple(verified_level)), known, now())
         return Report(evaluated=1, of=1, text=f"PASSED  {resource_uri}  {done.digest}", extra={"statement": done.statement.predicate})
 
     finish("verify vsa", output, act)

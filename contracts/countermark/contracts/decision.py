@@ -44,7 +44,7 @@ class Identified:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class DecisionHead:
     """The ledger at the moment of the decision. `root` is hex; `protected_to` is the size that somebody else holds a checkpoint of."""
 
     origin: str
@@ -167,7 +167,7 @@ class Decision:
     subject: Digest
     channel: str
     inputs: Inputs
-    head: Head
+    head: DecisionHead
     effective_time: Instant
     requirements: tuple[Result, ...]
     notes: tuple[str, ...]

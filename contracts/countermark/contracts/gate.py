@@ -17,7 +17,7 @@ from countermark.attestations.trust import TrustPolicy
 from countermark.contracts.aliases import Names
 from countermark.contracts.answer import Answer, Considered
 from countermark.contracts.contract_status import judge_contract, verdict_checkers, verdict_identity
-from countermark.contracts.decision import Decision, Head, Identified, Inputs, Mode, Result, Weighed
+from countermark.contracts.decision import Decision, DecisionHead, Identified, Inputs, Mode, Result, Weighed
 from countermark.contracts.evidence import Entry, Evidence, Record
 from countermark.contracts.policy import ReleasePolicy
 from countermark.contracts.profile import Profile
@@ -41,7 +41,7 @@ class Question:
     policy: ReleasePolicy
     trust: TrustPolicy
     records: tuple[Record, ...]
-    head: Head
+    head: DecisionHead
     effective_time: Instant
     mode: Mode = Mode.ENFORCE
     at_override: bool = False

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from countermark.attestations.codes import Code
 from countermark.attestations.located import JsonValue
 from countermark.attestations.times import Instant
-from countermark.contracts.decision import Head
+from countermark.contracts.decision import DecisionHead
 
 
 class Bearing(StrEnum):
@@ -59,7 +59,7 @@ class Listing:
     """
 
     question: str
-    head: Head
+    head: DecisionHead
     effective_time: Instant
     rows: Sequence[Row]
     not_found: tuple[str, ...] = ()

@@ -2,18 +2,14 @@
 
 import re
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Self
 
-from countermark.attestations.codes import Code
+from countermark.actions.subjects import bare_hex, one_kind
 from countermark.attestations.digests import Digest, DigestKind
-from countermark.attestations.errors import InputError, Location
+from countermark.attestations.errors import Location
 from countermark.attestations.located import walk
 from countermark.attestations.statement import Statement
-from countermark.ledger.derive import UNKNOWN_KIND
 from countermark.ledger.read import LedgerReader
-
-_BARE: Final = re.compile(r"sha256:([0-9a-f]{64})\Z")
-_AT: Final = Location("DIGEST")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +27,11 @@ class Named:
     @classmethod
     def resolve(cls, reader: LedgerReader, text: str) -> Self:
         """A DIGEST of the command line. Bare, it takes the one kind under which the ledger knows it; several are an `InputError`."""
-        bare = _BARE.match(text)
-        if not bare:
-            return cls.of(Digest.parse(text, at=_AT))
-        known = {hit.kind for hit in reader.search_prefix(bare[1])} - {UNKNOWN_KIND}
-        kinds = sorted(DigestKind(kind) for kind in known if kind in set(DigestKind))
-        if len(kinds) > 1:
-            names = " and ".join(str(Digest(kind, bare[1])) for kind in kinds)
-            raise InputError(Code.BAD_DIGEST, f"the ledger knows it as {names}", at=_AT, fix="give the one you mean with its kind")
-        return cls(bare[1], kinds[0] if kinds else None)
+        hexed = bare_hex(text)
+        if hexed is None:
+            return cls.of(Digest.parse(text, at=Location("DIGEST")))
+        stated = {hit.kind for hit in reader.search_prefix(hexed)}
+        return cls(hexed, one_kind(hexed, (kind for kind in DigestKind if kind in stated)))
 
     def __str__(self) -> str:
         return str(Digest(self.kind, self.hex)) if self.kind else f"sha256:{self.hex}"

@@ -23,7 +23,7 @@ from countermark.attestations.statement import Statement, Subject
 from countermark.attestations.times import Instant
 from countermark.attestations.trust import TrustPolicy
 from countermark.attestations.verifier import PolicyTrust, Verifier
-from countermark.contracts.decision import Decision, Head
+from countermark.contracts.decision import Decision, DecisionHead
 from countermark.contracts.evidence import Evidence, Record
 from countermark.contracts.gate import Question, decide
 from countermark.contracts.policy import ReleasePolicy
@@ -79,10 +79,10 @@ class View:
         return self.reader.notices()
 
     @property
-    def head(self) -> Head:
+    def head(self) -> DecisionHead:
         """The head, as decisions name it."""
         head = self.reader.head
-        return Head(head.origin, head.size, head.root.hex(), len(self.notices), None)
+        return DecisionHead(head.origin, head.size, head.root.hex(), len(self.notices), None)
 
     def entries(self, indices: Iterable[int]) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
         """These entries in the order of the log, proven, and what is said of those whose payload is not here."""
