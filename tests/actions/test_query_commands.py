@@ -31,11 +31,12 @@ LISTINGS = [
 
 @pytest.fixture
 def folder(full: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The folder of the ledger as the current one, with the checkpoint that the page speaks of."""
+    """The folder of the ledger as the current one, with the checkpoint and the release notes that the page speaks of."""
     monkeypatch.chdir(full.folder)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     with open_reader(full.workspace) as reader:
         (full.folder / "held.note").write_text(reader.head.note)
+    (full.folder / "RELEASE-NOTES.md").write_text(f"The image {IMAGE} is research-only.\n")
     return full.folder
 
 
