@@ -24,7 +24,7 @@ from .sayings import SAYINGS, SUBJECTS, Saying, admit, signed
 from .test_relabelled_records import FEW, FOLDER, POLICIES
 
 EXAMPLES = settings(FEW, max_examples=12)
-MANY = settings(EXAMPLES, max_examples=150, derandomize=False)
+MANY = settings(EXAMPLES, max_examples=100, derandomize=False)
 
 
 def answers(world: World) -> list[Decision]:
@@ -35,7 +35,8 @@ def told(decision: Decision) -> dict[str, Any]:
     """What an answer says whichever of several equal receipts it rests on, the first of the log."""
     core = without_places(decision)
     for result in core["requirements"]:
-        result["evidence"] = [(item["payload"], item["signer"]) for item in result["evidence"]]
+        built = result["status"] == "implemented"  # the first recording with passing tests stands for all
+        result["evidence"] = [] if built else [(item["payload"], item["signer"]) for item in result["evidence"]]
         del result["observed"]
         result.pop("next_expiry", None)
     return core

@@ -27,7 +27,7 @@ IMAGES = (published.LIVE, published.CHAIN, published.REJECTED, published.FENCED,
 BY_IMAGE = dict(zip(IMAGES, published.RECORDS, strict=True))
 WITHOUT_SHRINKING = (Phase.explicit, Phase.generate)  # each example grows a ledger, and its words are short already
 FEW = settings(max_examples=2, deadline=None, derandomize=True, phases=WITHOUT_SHRINKING, suppress_health_check=[HealthCheck.too_slow])
-MANY = settings(FEW, max_examples=25, derandomize=False)
+MANY = settings(FEW, max_examples=12, derandomize=False)
 WORDS = st.lists(st.text(st.characters(codec="ascii", categories=["Ll"]), min_size=2, max_size=9), min_size=2, max_size=2, unique=True)
 AT_131072 = "restore.correctness@tp=4,dcp=1,context_tokens=131072,concurrency=1"
 GOOD_WORDS = {
