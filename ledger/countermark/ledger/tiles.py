@@ -24,7 +24,8 @@ def tile_root(hashes: bytes) -> bytes:
 
     A partial tile has no root: hashing one into the level above is what the specification forbids.
     """
-    return _perfect_root(split_tile(hashes))
+    left, right = _rows(split_tile(hashes))[-1]
+    return node_hash(left, right)
 
 
 def split_tile(hashes: bytes) -> list[bytes]:
@@ -70,8 +71,8 @@ def entries_path(index: int, width: int | None = None) -> str:
 class TileReader:
     """A `HashReader` over full tiles and the leaf hashes of the right edge.
 
-    Tiles are kept once read, so a reader serves one proof, or a batch of proofs of one tree. It believes what it is given: a wrong
-    hash makes a proof that fails, never one that passes.
+    A tile is read once and hashed once, so that a reader serves one proof, or a batch of proofs of one tree, at a few look-ups each. It
+    believes what it is given: a wrong hash makes a proof that fails, never one that passes.
     """
 
     def __init__(
@@ -91,32 +92,26 @@ class TileReader:
         self._load_tile = load_tile
         self._load_leaves = load_leaves
         self._load_roots = load_roots or self._roots_from_tiles
-        self._tiles: dict[tuple[int, int], list[bytes]] = {}
+        self._tiles: dict[tuple[int, int], list[list[bytes]]] = {}
 
     def node(self, level: int, index: int) -> bytes:
         """See `HashReader.node`. `InputError` MALFORMED for a subtree that is not within the tree."""
         if level < 0 or index < 0 or (index + 1) << level > self._size:
             raise _malformed(f"a tree of {self._size} entries has no full subtree {index} at level {level}")
         tile_level, height = divmod(level, TILE_HEIGHT)
-        start = index << height
-        return _perfect_root(self._hashes(tile_level, start, start + (1 << height)))
-
-    def _hashes(self, tile_level: int, start: int, stop: int) -> Sequence[bytes]:
-        """The hashes start..stop-1 of a tile level; they never span two tiles."""
-        tile, offset = divmod(start, TILE_WIDTH)
-        full_tiles = self._size >> TILE_HEIGHT * (tile_level + 1)
-        if tile_level > 0 and tile >= full_tiles:
-            return self._checked(self._load_roots(tile_level - 1, start, stop), stop - start)
+        tile, offset = divmod(index << height, TILE_WIDTH)
         if (tile_level, tile) not in self._tiles:
-            self._tiles[tile_level, tile] = self._full(tile_level, tile) if tile < full_tiles else self._edge(tile)
-        return self._tiles[tile_level, tile][offset : offset + stop - start]
+            self._tiles[tile_level, tile] = _rows(self._hashes(tile_level, tile))
+        return self._tiles[tile_level, tile][height][offset >> height]
 
-    def _full(self, tile_level: int, tile: int) -> list[bytes]:
-        return split_tile(self._load_tile(tile_level, tile))
-
-    def _edge(self, tile: int) -> list[bytes]:
-        start = tile * TILE_WIDTH
-        return list(self._checked(self._load_leaves(start, self._size), self._size - start))
+    def _hashes(self, tile_level: int, tile: int) -> Sequence[bytes]:
+        """The hashes of a tile, as many as there are."""
+        there = self._size >> TILE_HEIGHT * tile_level
+        start, stop = tile * TILE_WIDTH, min((tile + 1) * TILE_WIDTH, there)
+        if stop - start == TILE_WIDTH:
+            return split_tile(self._load_tile(tile_level, tile))
+        found = self._load_roots(tile_level - 1, start, stop) if tile_level else self._load_leaves(start, stop)
+        return self._checked(found, stop - start)
 
     def _roots_from_tiles(self, level: int, start: int, stop: int) -> list[bytes]:
         return [tile_root(self._load_tile(level, index)) for index in range(start, stop)]
@@ -128,12 +123,13 @@ class TileReader:
         return hashes
 
 
-def _perfect_root(hashes: Sequence[bytes]) -> bytes:
-    """The root over 2**h neighbouring hashes."""
-    row = list(hashes)
-    while len(row) > 1:
-        row = [node_hash(row[at], row[at + 1]) for at in range(0, len(row), 2)]
-    return row[0]
+def _rows(hashes: Sequence[bytes]) -> list[list[bytes]]:
+    """The hashes of a tile and, above them, those of each perfect subtree within it: row h is h levels up; a full tile has no row 8."""
+    rows = [list(hashes)]
+    while len(rows) < TILE_HEIGHT:
+        row = rows[-1]
+        rows.append([node_hash(row[at], row[at + 1]) for at in range(0, len(row) - 1, 2)])
+    return rows
 
 
 def _index_path(index: int, width: int | None) -> str:
