@@ -146,14 +146,20 @@ def test_a_folder_is_read_and_every_format_tells_the_line(world: Program, tmp_pa
     (docs / "deep" / "GUIDE.md").write_text(f"One.\n\n{REJECTED} is qualified.\n")
     (docs / ".hidden" / "OLD.md").write_text(f"{REJECTED} is qualified.\n")
     (docs / "notes.txt").write_text(f"{LIVE} is qualified.\n")
-    (docs / "data.json").write_text(json.dumps({"image": REJECTED, "status": "qualified"}))
+    (docs / "data.json").write_text(json.dumps({"image": LIVE, "status": "qualified"}))
+    (docs / "loose.json").write_text("{comments: true} // no record names an image here")
     done = world("verify", "claims", "docs", *UNDER, "-o", "github", "-o", f"sarif={tmp_path}/a.sarif", "-o", f"junit={tmp_path}/a.xml")
     assert done.code == 1
     assert done.out.startswith("::error file=docs/deep/GUIDE.md,line=3,col=")
     (result,) = json.loads((tmp_path / "a.sarif").read_text())["runs"][0]["results"]
     assert (result["ruleId"], result["locations"][0]["physicalLocation"]["region"]["startLine"]) == ("claim.within-evidence", 3)
     cases = read_report((tmp_path / "a.xml").read_bytes(), "a.xml")
-    assert [(case.name, bool(case.failed)) for case in cases] == [("claims::docs/deep/GUIDE.md", True), ("claims::docs/notes.txt", False)]
+    assert [(case.name, bool(case.failed)) for case in cases] == [
+        ("claims::docs/data.json", False),
+        ("claims::docs/deep/GUIDE.md", True),
+        ("claims::docs/loose.json", False),
+        ("claims::docs/notes.txt", False),
+    ]
 
 
 SEEDS = Path(__file__).parents[3] / "shared" / "fixtures" / "seeds"

@@ -1,7 +1,7 @@
 """`verify claims`: which texts say more of an image than the ledger's records bear, as the gate judges them."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,12 +22,14 @@ from countermark.attestations.located import JsonValue, pointer_parts
 from countermark.contracts.catalogue import Catalogue
 from countermark.contracts.claims.judge import judge
 from countermark.contracts.claims.quoted import Quoted
-from countermark.contracts.claims.reading import TextReading, read_text
+from countermark.contracts.claims.reading import Meaning, TextReading, read_text
+from countermark.contracts.claims.records import SUFFIXES, read_record
 from countermark.contracts.decision import DecisionHead, Result
 from countermark.contracts.policy import ReleasePolicy
 from countermark.recorders.files import read_bytes
 
 _PROSE: Final = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt"})
+_TEXTS: Final = _PROSE | SUFFIXES
 _MAX_BYTES: Final = 4 << 20
 _PLAIN: Final = "service.startup"
 """A capability whose scope names nothing: asked for alone, it shows the rules of evidence and leaves nothing open."""
@@ -84,11 +86,15 @@ def verify_claims(workspace: Workspace, paths: Sequence[Path], asked: Asked) -> 
     trust = documents(workspace, replace(asked, requires=(_PLAIN,))).trust
     with open_view(workspace, When.of(asked), trust) as view:
         known = Known(view)
-        readings = [read_text(data, path, known.meaning, catalogue.capabilities) for path, data in texts.items()]
+        readings = [_reader(path)(data, path, known.meaning, catalogue.capabilities) for path, data in texts.items()]
         by = documents(workspace, replace(asked, requires=_asks(readings, catalogue)))
         answers = Answers(view, by.policy, _asks(readings, catalogue))
         judged = tuple(_judged(reading, answers, known) for reading in readings)
         return JudgedClaims(judged, view.head, str(view.effective_time), tuple(told(by, by.policy.requires[0])))
+
+
+def _reader(path: str) -> Callable[[bytes, str, Meaning, Mapping[str, object]], TextReading]:
+    return read_record if Path(path).suffix.lower() in SUFFIXES else read_text
 
 
 def _asks(readings: Sequence[TextReading], catalogue: Catalogue) -> tuple[str, ...]:
@@ -105,12 +111,12 @@ def _judged(reading: TextReading, answers: "Answers", known: "Known") -> JudgedT
 
 
 def text_files(paths: Sequence[Path]) -> list[Path]:
-    """The texts that paths name: a file as it is; a folder stands for the Markdown and plain text below it, hidden folders left out."""
+    """The texts that paths name: a file as it is; a folder for the prose and the records below it, hidden folders left out."""
     found = [file for path in paths for file in (sorted(_below(path)) if path.is_dir() else [path])]
     if not found:
         where = ", ".join(map(str, paths))
         raise NothingError(
-            Code.NOTHING_EVALUATED, f"no text for people in {where}", fix=f"name files, or a folder with {', '.join(_PROSE)}"
+            Code.NOTHING_EVALUATED, f"no text for people in {where}", fix=f"name files, or a folder with {', '.join(sorted(_TEXTS))}"
         )
     return list(dict.fromkeys(found))
 
@@ -118,7 +124,7 @@ def text_files(paths: Sequence[Path]) -> list[Path]:
 def _below(folder: Path) -> Iterator[Path]:
     for root, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (Path(root) / name for name in files if Path(name).suffix.lower() in _PROSE)
+        yield from (Path(root) / name for name in files if Path(name).suffix.lower() in _TEXTS)
 
 
 class Answers:

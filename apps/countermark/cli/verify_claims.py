@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def claims(
-    paths: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Texts for people, or folders with Markdown and plain text.")],
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Texts and records, or folders with Markdown, plain text, JSON and YAML.")
+    ],
     policy: Annotated[Path | None, typer.Option("--policy", metavar="FILE", help="A release policy: its rules of evidence count.")] = None,
     effective_time: Annotated[
         str | None, typer.Option("--effective-time", metavar="TIME", help="Judge for this time; default: now.")

@@ -92,7 +92,7 @@ def read_text(data: bytes, path: str, meaning: Meaning, capabilities: Mapping[st
         path,
         (*prose, *stated),
         tuple(item for item in marked if isinstance(item, NumberMarker)),
-        tuple(_mentions(_blanked(text, _COMMENT), path, meaning)),
+        tuple(mentions(_blanked(text, _COMMENT), path, meaning)),
         tuple(item for item in marked if isinstance(item, InputError)),
         frozenset(image for word in rejecting for image in word.images)
         | {claim.image for claim in stated if claim.status is Status.REJECTED},
@@ -155,7 +155,8 @@ def _apart(start: int, end: int, other_start: int, other_end: int) -> int:
     return max(start - other_end, other_start - end, 0)
 
 
-def _mentions(text: str, path: str, meaning: Meaning) -> Iterator[Mention]:
+def mentions(text: str, path: str, meaning: Meaning) -> Iterator[Mention]:
+    """Every image that a text names, where it does so first."""
     seen: set[str] = set()
     for start, _, quoted in quoted_in(text):
         if quoted.hex not in seen:
