@@ -2,20 +2,37 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from countermark.attestations.codes import Code
 from countermark.attestations.located import JsonValue
 from countermark.contracts.checkers.base import Checker
 from countermark.contracts.checkers.key_catalog import shipped_catalogs
 from countermark.contracts.checkers.records import RecordChecker
 from countermark.contracts.checkers.registry import CHECKERS
+from countermark.cuda_restore import trace_rules
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "checkers.md"
 CATALOGUE = ROOT.parent / "shared" / "reference" / "contract-catalogue.md"
+
+_TRACE = ("parse-after-auth", "batch-authenticated", "bounds", "fence", "placement-exact", "counters", "abort-safe", "terminal-completion")
+ELSEWHERE: Sequence[tuple[str, str, Sequence[str]]] = (
+    (
+        "RE-01 to RE-06, RE-08, RE-14",
+        "every restore, on its own trace; the receipt's controls, from the trace's digest",
+        [f"restore.{rule}" for rule in _TRACE],
+    ),
+    ("GC-36, GC-37", "every verification of a statement, by the trust policy", [Code.THRESHOLD, Code.SIGNER_UNTRUSTED]),
+    ("GC-38", "the gate", [Code.SEPARATION]),
+    ("GC-39", "`verify attestation`; the gate looks up no other subject", [Code.SUBJECT_MISMATCH, Code.SUBJECT_CONTRADICTION]),
+    ("GC-41, GC-42", "the gate", [Code.EVIDENCE_EXPIRED, Code.IMAGE_REJECTED, Code.CAP_REJECTED]),
+    ("GC-44", "the gate and `verify ledger`", [Code.LEDGER_TAMPERED, Code.TAMPERED, Code.ROLLBACK]),
+)
+"""Rules of the catalogue that are no checkers, since a contract cannot leave them out."""
 
 Schema = Mapping[str, JsonValue]
 
@@ -43,6 +60,15 @@ def _page() -> Iterator[str]:
         checker = CHECKERS[name]
         rules = ", ".join(checker.ids) or "–"
         yield f"| `{name}` | {rules} | {_cell(checker.rule)} | {'<br>'.join(_parameters(checker)) or 'none'} |"
+    yield ""
+    yield "## Rules that no contract names"
+    yield ""
+    yield "They are held wherever they apply, whether or not anybody asks for them."
+    yield ""
+    yield "| rules | held by | how a breach is told |"
+    yield "|---|---|---|"
+    for rules, place, told in ELSEWHERE:
+        yield f"| {rules} | {place} | {', '.join(f'`{name}`' for name in told)} |"
 
 
 def _parameters(checker: Checker) -> Iterator[str]:
@@ -78,6 +104,11 @@ def test_the_page_is_what_the_registry_says() -> None:
     if "COUNTERMARK_WRITE_DOCS" in os.environ:
         PAGE.write_text(page, encoding="utf-8")
     assert PAGE.read_text(encoding="utf-8") == page
+
+
+def test_the_rules_of_the_trace_are_those_of_the_engine() -> None:
+    source = Path(trace_rules.__file__).read_text(encoding="utf-8")
+    assert [rule for rule in _TRACE if f'"restore.{rule}"' not in source] == []
 
 
 @pytest.mark.skipif(not CATALOGUE.exists(), reason="../shared reference, the catalogue of contracts, is not beside this checkout")
