@@ -110,3 +110,10 @@ def test_nothing_that_recurs_is_nothing_to_draft(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(f'{{"commit": "{COMMIT}"}}')
     with pytest.raises(NothingError):
         infer(FolderTree(tmp_path), "x")
+
+
+def test_a_contract_that_is_there_already_is_no_place(tmp_path: Path) -> None:
+    tree = repository(tmp_path)
+    draft = infer(tree, "engine")
+    (tmp_path / "contract.yaml").write_text(draft)
+    assert infer(tree, "engine") == draft

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from countermark.attestations.errors import InputError
-from countermark.attestations.located import JsonValue, pointer_parts, walk
+from countermark.attestations.located import JsonValue, as_object, pointer_parts, walk
 from countermark.contracts.locators.base import Found, Parsed
 from countermark.contracts.locators.compose import ComposeFile
 from countermark.contracts.locators.dockerfile import Instructions
@@ -133,6 +133,8 @@ def _page(path: str, page: Page, seen: Survey) -> None:
 
 def _structured(path: str, kind: str, parsed: Document | ComposeFile, seen: Survey) -> None:
     document = parsed if isinstance(parsed, Document) else parsed.document
+    if _is_ours(document.located.value):
+        return
     for pointer, node in walk(document.located.value):
         words = tuple(pointer_parts(pointer))
         if isinstance(node, dict):
@@ -143,6 +145,11 @@ def _structured(path: str, kind: str, parsed: Document | ComposeFile, seen: Surv
                     _value(Sighting(path, kind, pointer, words), found.value, seen)
         else:
             _value(Sighting(path, kind, pointer, words), node, seen)
+
+
+def _is_ours(value: JsonValue) -> bool:
+    """Whether a document is a contract or policy of ours: what it pins stands elsewhere, and it is no place to hold to itself."""
+    return str(as_object(value).get("apiVersion")).startswith("countermark.dev/")
 
 
 def _value(at: Sighting, value: JsonValue, seen: Survey) -> None:
