@@ -7,6 +7,7 @@ import pytest
 from ledger_box import Box, make_box, raw, varied
 
 from countermark.attestations.codes import Code
+from countermark.ledger.submission import Refusal
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +31,8 @@ def _pattern(tmp_path_factory: pytest.TempPathFactory) -> Box:
     for number in range(250, 256):
         box.append(box.passed(number))
     with box.writer() as writer:
-        writer.quarantine(Code.SIG_INVALID, "no key holds", hashlib.sha256(b"x").digest(), [f"oci-config:sha256:{'ab' * 32}"])
+        subjects = (f"oci-config:sha256:{'ab' * 32}",)
+        writer.quarantine([Refusal(Code.SIG_INVALID, "no key holds", hashlib.sha256(b"x").digest(), subjects)])
     connection = raw(box.path)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()

@@ -19,7 +19,7 @@ from countermark.ledger.leaf import EntryKind
 from countermark.ledger.merkle import Frontier, leaf_hash
 from countermark.ledger.note import CheckpointSigner, open_checkpoint
 from countermark.ledger.prepare import Prepared
-from countermark.ledger.submission import GENESIS_TYPE, Submission, leaf_signature
+from countermark.ledger.submission import GENESIS_TYPE, Refusal, Submission, leaf_signature
 from countermark.ledger.write import LedgerWriter, initialise
 
 
@@ -235,8 +235,10 @@ def test_every_commit_reaches_the_disk(small: Box) -> None:
 
 def test_what_was_refused_is_kept_apart(small: Box) -> None:
     with small.writer() as writer:
-        writer.quarantine(Code.SIG_INVALID, "no key holds", b"\1" * 32, ["oci-config:sha256:aa", "file:sha256:bb"])
+        subjects = ("oci-config:sha256:aa", "file:sha256:bb")
+        writer.quarantine([Refusal(Code.SIG_INVALID, "no key holds", bytes(32), subjects, "https://example.com/claim/v1")])
     with small.reader() as reader:
-        assert [item.reason for item in reader.quarantined("file:sha256:bb")] == ["no key holds"]
+        (found,) = reader.quarantined("file:sha256:bb")
+        assert (found.reason, found.predicate_type) == ("no key holds", "https://example.com/claim/v1")
         assert not reader.quarantined("file:sha256:cc")
     assert small.audit().exit is ExitCode.YES

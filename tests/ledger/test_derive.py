@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from ledger_box import BASE, TEST_RESULT, Box
 
 from countermark.attestations.digests import Digest
-from countermark.ledger.derive import derive, withheld
+from countermark.ledger.derive import Derived, derive, withheld
 from countermark.ledger.leaf import EntryKind
 from countermark.ledger.submission import DOCUMENT_TYPE, Submission
 
+STATEMENT = "application/vnd.in-toto+json"
 IMAGE = {"digest": {"sha256": "ab" * 32}, "annotations": {"ociLevel": "config"}}
 
 
@@ -50,7 +51,7 @@ def _body(predicate_type: str, predicate: object, **subject: object) -> bytes:
     ],
 )
 def test_a_notice_is_what_could_turn_a_no_into_a_yes(name: str, predicate: object, notice: bool) -> None:
-    assert derive(EntryKind.ATTESTATION, "application/vnd.in-toto+json", _body(name, predicate)).notice is notice
+    assert derive(EntryKind.ATTESTATION, STATEMENT, _body(name, predicate)).notice is notice
 
 
 @pytest.mark.parametrize("kind", list(EntryKind))
@@ -60,9 +61,17 @@ def test_key_events_documents_and_incarnations_are_notices(kind: EntryKind) -> N
 
 
 def test_an_image_id_and_a_manifest_digest_are_not_the_same(small: Box) -> None:
-    config = derive(EntryKind.ATTESTATION, "t", _body("x", {}, **IMAGE)).subjects[0]
-    bare = derive(EntryKind.ATTESTATION, "t", _body("x", {}, digest={"sha256": "ab" * 32})).subjects[0]
+    config = derive(EntryKind.ATTESTATION, STATEMENT, _body("x", {}, **IMAGE)).subjects[0]
+    bare = derive(EntryKind.ATTESTATION, STATEMENT, _body("x", {}, digest={"sha256": "ab" * 32})).subjects[0]
     assert (config.kind, bare.kind, config.digest) == ("oci-config", "unknown", bare.digest)
+
+
+@pytest.mark.parametrize("payload_type", ["application/vnd.countermark.file", "application/json", "", "application/vnd.in-toto+jsonl"])
+def test_what_was_not_signed_as_a_statement_is_none_whatever_its_bytes_are(payload_type: str) -> None:
+    body = _body(f"{BASE}rejection/v1", {"outcome": "fail"}, **IMAGE)
+    assert derive(EntryKind.ATTESTATION, STATEMENT, body).notice
+    assert derive(EntryKind.ATTESTATION, payload_type, body) == Derived(notice=False)
+    assert derive(EntryKind.ATTESTATION, "application/vnd.in-toto.rejection+json", body).notice
 
 
 def test_members_of_a_tuple_are_found_but_are_no_subject() -> None:
@@ -75,7 +84,7 @@ def test_members_of_a_tuple_are_found_but_are_no_subject() -> None:
         },
         "rests_on": [f"payload:sha256:{'cd' * 32}"],
     }
-    found = derive(EntryKind.ATTESTATION, "t", _body(f"{BASE}benchmark-run/v1", predicate, **IMAGE)).subjects
+    found = derive(EntryKind.ATTESTATION, STATEMENT, _body(f"{BASE}benchmark-run/v1", predicate, **IMAGE)).subjects
     assert [(row.kind, row.role, row.name) for row in found] == [
         ("oci-config", "subject", None),
         ("oci-config", "tuple", "image"),
@@ -90,7 +99,7 @@ def test_aliases_and_components_of_an_image_are_found() -> None:
         "aliases": [{"digest": f"oci-manifest:sha256:{'cd' * 32}"}, {"digest": 7}, None],
         "built_from": {"components": {"cache": {"commit": f"git-commit:{'5e' * 20}", "tree": f"git-tree:{'94' * 20}"}, "bad": None}},
     }
-    found = derive(EntryKind.ATTESTATION, "t", _body(f"{BASE}image/v1", predicate, **IMAGE)).subjects
+    found = derive(EntryKind.ATTESTATION, STATEMENT, _body(f"{BASE}image/v1", predicate, **IMAGE)).subjects
     assert [(row.kind, row.role, row.name) for row in found[1:]] == [
         ("oci-manifest", "alias", None),
         ("git-commit", "component", "cache"),
@@ -99,7 +108,7 @@ def test_aliases_and_components_of_an_image_are_found() -> None:
 
 
 def test_a_foreign_algorithm_is_found_by_its_digest_and_text_that_is_no_digest_is_not() -> None:
-    found = derive(EntryKind.ATTESTATION, "t", _body("x", {}, digest={"sha512": "ab" * 64, "file": "not hex"})).subjects
+    found = derive(EntryKind.ATTESTATION, STATEMENT, _body("x", {}, digest={"sha512": "ab" * 64, "file": "not hex"})).subjects
     assert [(row.kind, row.digest) for row in found] == [("unknown", b"\xab" * 64)]
 
 
@@ -140,4 +149,6 @@ def test_any_payload_can_be_derived_from(kind: EntryKind, payload: bytes) -> Non
 @given(json_values)
 def test_any_predicate_can_be_derived_from(predicate: object) -> None:
     for name in ("image", "restore-run", "benchmark-run", "qualification-receipt"):
-        derive(EntryKind.ATTESTATION, "t", _body(f"{BASE}{name}/v1", {"built_from": predicate, "tuple": predicate, "aliases": predicate}))
+        derive(
+            EntryKind.ATTESTATION, STATEMENT, _body(f"{BASE}{name}/v1", {"built_from": predicate, "tuple": predicate, "aliases": predicate})
+        )

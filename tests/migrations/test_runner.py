@@ -20,8 +20,8 @@ from countermark.migrations import runner
 
 SECOND = """
 from alembic import op
-revision = "0002"
-down_revision = "0001"
+revision = "9999"
+down_revision = "{newest}"
 def upgrade():
     op.execute("ALTER TABLE quarantine ADD COLUMN remark TEXT")
     {more}
@@ -43,7 +43,7 @@ def second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
         scripts = tmp_path / "scripts"
         if not scripts.exists():
             shutil.copytree(runner.SCRIPTS, scripts, ignore=shutil.ignore_patterns("__pycache__"))
-        (scripts / "versions" / "r0002_second.py").write_text(SECOND.format(more=more))
+        (scripts / "versions" / "r9999_second.py").write_text(SECOND.format(newest=schema.SCHEMA_REVISION, more=more))
         monkeypatch.setattr(runner, "SCRIPTS", scripts)
 
     return add
@@ -100,7 +100,7 @@ def test_an_upgrade_that_fails_halfway_changes_nothing(tmp_path: Path, second: C
     with pytest.raises(CannotTellError):
         runner.upgrade(path)
     assert _objects(path, "table") == before
-    assert runner.current(path) == "0001"
+    assert runner.current(path) == schema.SCHEMA_REVISION
 
 
 def test_an_upgrade_keeps_guards_and_rows(small: Box, second: Callable[[str], None]) -> None:
@@ -115,7 +115,7 @@ def test_an_upgrade_keeps_guards_and_rows(small: Box, second: Callable[[str], No
     before = rows()
     second("pass")
     runner.upgrade(small.path)
-    assert runner.current(small.path) == "0002"
+    assert runner.current(small.path) == "9999"
     assert rows() == before
     assert _objects(small.path, "trigger") == guards.TRIGGERS
 

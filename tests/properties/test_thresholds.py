@@ -5,12 +5,22 @@ import json
 from collections.abc import Sequence
 
 import pytest
-from worlds import ALIAS, IMAGE, World
+from worlds import ALIAS, IMAGE, NOW, World
 
+from countermark.actions.appending import append, record
+from countermark.actions.evidence import Gatherer
+from countermark.actions.evidence_records import FILE_TYPE, endorse
+from countermark.actions.negative import retraction
+from countermark.actions.verify_attestation import Expectation, check_files
+from countermark.actions.workspace import open_reader
 from countermark.attestations.codes import Code
 from countermark.attestations.envelope import Envelope
+from countermark.attestations.errors import RefusedError
 from countermark.attestations.keys import Signer
+from countermark.attestations.verifier import PolicyTrust
 from countermark.contracts.decision import Decision
+from countermark.ledger.leaf import EntryKind
+from countermark.ledger.submission import Submission
 
 from .real_ledgers import answer, ask, take
 from .sayings import Draft, admit
@@ -157,3 +167,66 @@ def test_an_alias_is_proven_by_as_many_builders_as_it_takes(world: World) -> Non
     assert answer(decided(world)) == ("ALLOW", "OK")
     admit(world, [by_another(world, alias, "release-gate")])
     assert answer(decided(world, ALIAS)) == ("ALLOW", "OK")
+
+
+def test_signers_who_send_an_envelope_each_meet_the_threshold_together(world: World) -> None:
+    require_both(world)
+    document, first, second = pass_by(world, ["lab", "alice"])
+    assert not take(world, [document, first]).refused
+    assert answer(decided(world)) == ("DENY", "SIGNER_UNTRUSTED")
+    assert not take(world, [second]).refused
+    assert answer(decided(world)) == ("ALLOW", "OK")
+
+
+def test_what_a_signer_may_make_with_nobody_is_refused_as_before(world: World) -> None:
+    require_both(world)
+    document, receipt = pass_by(world, ["ci"])
+    (refused,) = take(world, [document, receipt]).refused
+    assert refused.error
+    assert refused.error.code is Code.SIGNER_UNTRUSTED
+
+
+def test_one_envelope_of_two_that_it_takes_is_no_verified_attestation(world: World) -> None:
+    require_both(world)
+    _, first, _ = pass_by(world, ["lab", "alice"])
+    path = world.folder / "first.json"
+    path.write_text(first)
+    (checked,) = check_files([str(path)], PolicyTrust(world.workspace.trust()), NOW, Expectation())
+    assert checked.error
+    assert (checked.error.code, checked.exit) == (Code.THRESHOLD, 1)
+
+
+def test_a_file_kept_by_another_signer_is_no_second_signature(world: World) -> None:
+    """The same bytes, signed as a file and not as what they say."""
+    require_both(world)
+    document, first, _ = pass_by(world, ["lab", "alice"])
+    take(world, [document, first])
+    alice = Signer.load(str(world.key("alice")))
+    append(world.workspace, [Submission.sign(EntryKind.ATTESTATION, FILE_TYPE, envelope(first).payload, alice)])
+    assert answer(decided(world)) == ("DENY", "SIGNER_UNTRUSTED")
+
+
+def test_two_approvers_retract_a_rejection_with_a_command_each(world: World) -> None:
+    admit(world, pass_by(world, ["lab"]))
+    rejection = world.reject(by="lab")
+    require_both(world, "approver", {"threshold": {"k": 2, "of": ["ci", "release-gate"]}})
+    said = retraction(world.workspace, str(rejection.payload), "the rig was wired wrongly", None)
+    first = record(world.workspace, said, "approver", str(world.key("ci")))
+    assert "role approver needs 2 principals of 2, 1 signed" in first.notes[-1]
+    assert answer(decided(world)) == ("DENY", "IMAGE_REJECTED")
+    second = record(world.workspace, said, "approver", str(world.key("release-gate")))
+    assert second.receipt.payload == first.receipt.payload
+    assert answer(decided(world)) == ("ALLOW", "OK")
+
+
+def test_whoever_reads_single_entries_of_a_payload_sees_all_who_signed_it(world: World) -> None:
+    require_both(world, "builder", {"threshold": {"k": 2, "of": ["ci", "release-gate"]}})
+    document, _ = pass_by(world, ["lab"])
+    (receipt,) = take(world, [document]).receipts
+    with pytest.raises(RefusedError) as caught:
+        endorse(world.workspace, [str(receipt.index)], (), str(world.key("lab")))
+    assert caught.value.code is Code.THRESHOLD
+    (again,) = take(world, [by_another(world, document, "release-gate")]).receipts
+    with open_reader(world.workspace) as reader:
+        records = Gatherer(reader, world.workspace.trust()).records((receipt.index, again.index))
+    assert [(found.code, found.signers) for found in records] == [(Code.OK, ("ci",)), (Code.OK, ("release-gate",))]

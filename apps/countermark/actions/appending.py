@@ -38,11 +38,12 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Attestation:
-    """A statement, its envelope, and what of it goes into the ledger."""
+    """A statement, its envelope, and what of it goes into the ledger; `lacking` says who else must sign the same payload, if anybody."""
 
     statement: Statement
     envelope: Envelope
     submission: Submission
+    lacking: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class Attester:
     """Signs as one role at one time, and verifies under the ledger's own trust policy, as everybody else will."""
 
     signer: Signer
+    trust: PolicyTrust
     verifier: Verifier
     at: Instant
 
@@ -57,13 +59,15 @@ class Attester:
     def of(cls, workspace: Workspace, role: str, key: str | None) -> Self:
         """Who signs with the role's key beside the ledger, or with `key`."""
         workspace.check_ledger()
-        verifier = Verifier(PolicyTrust(workspace.trust()))
-        return cls(workspace.signer(role, key), verifier, now())
+        trust = PolicyTrust(workspace.trust(), joining=True)
+        return cls(workspace.signer(role, key), trust, Verifier(trust), now())
 
     def attest(self, statement: Statement) -> Attestation:
-        """The statement, signed; `RefusedError` when the trust policy does not let this signer make it."""
+        """The statement, signed; `RefusedError` when the trust policy does not let this signer make it, not even with others."""
         envelope = sign(statement, self.signer)
-        return Attestation(statement, envelope, submission(self.verifier.verify(envelope, at=self.at)))
+        verified = self.verifier.verify(envelope, at=self.at)
+        lacking = None if verified.roles else self.trust.lacking(statement.predicate_type, verified.principals)
+        return Attestation(statement, envelope, submission(verified), lacking)
 
     def attest_to(self, recording: Recording) -> Attestation:
         """What a recorder read, as a signed statement."""
@@ -81,7 +85,8 @@ def record(workspace: Workspace, recording: Recording, role: str, key: str | Non
     """Sign what a recorder read with the role's key (or `key`), verify it under the ledger's own trust policy, and append it."""
     made = Attester.of(workspace, role, key).attest_to(recording)
     (receipt,), head = append(workspace, [made.submission])
-    return Recorded(made.statement, receipt, head, recording.notes)
+    waits = (f"{made.lacking}: it speaks for nothing before others sign the same payload",) if made.lacking else ()
+    return Recorded(made.statement, receipt, head, (*recording.notes, *waits))
 
 
 def append(workspace: Workspace, submissions: Sequence[Submission]) -> tuple[list[Receipt], Head]:

@@ -40,7 +40,7 @@ class _BundleKeys:
     def _key(self) -> Callable[[bytes], PublicKey | None]:
         from countermark.actions.verify_bundle import bundle_key, policy_verifier
 
-        return bundle_key(policy_verifier(self.trust))
+        return bundle_key(policy_verifier(self.trust, joining=True))
 
 
 def _believed_log(trust: TrustPolicy | None) -> VerifierKey | None:

@@ -85,12 +85,20 @@ class Gatherer:
         if not envelope.holds_statement:
             message = f"it is {envelope.payload_type}, which is no statement"
             raise InputError(Code.PAYLOAD_TYPE, message, at=Location(source), fix="name an entry that is a statement")
-        admitted = Instant.from_ms(entry.leaf.admitted_ms)
-        results = self._bundled(entry, source) if any(entry.leaf.bundle_sha256) else self._verifier.judge_signatures(envelope, admitted)
         statement = Statement.parse(entry.payload, source)
-        signers, code = signers_of(results)
-        roles, code = self._roles(statement.predicate_type, signers) if code is Code.OK else ((), code)
-        return Record(entry.index, entry.digest, statement, signers, roles, admitted, code)
+        signers, code = signers_of(self._results(entry))
+        roles: tuple[str, ...] = ()
+        if code is Code.OK:
+            roles, code = self._roles(statement.predicate_type, signers)
+        if code is Code.THRESHOLD:
+            roles, code = self._roles(statement.predicate_type, self._signers_together(entry))
+        return Record(entry.index, entry.digest, statement, signers, roles, Instant.from_ms(entry.leaf.admitted_ms), code)
+
+    def _results(self, entry: Entry) -> tuple[SignatureResult, ...]:
+        """What came of the signatures of an entry, judged for when it was admitted."""
+        if any(entry.leaf.bundle_sha256):
+            return self._bundled(entry, f"entry {entry.index}")
+        return self._verifier.judge_signatures(entry.envelope, Instant.from_ms(entry.leaf.admitted_ms))
 
     def _bundled(self, entry: Entry, source: str) -> tuple[SignatureResult, ...]:
         """The signatures of an entry that came as a sigstore bundle: the certificate in it says whose they are."""
@@ -106,13 +114,19 @@ class Gatherer:
         """Made for the first bundle only, since it brings the sigstore package."""
         from countermark.actions.verify_bundle import policy_verifier
 
-        return policy_verifier(self._policy)
+        return policy_verifier(self._policy, joining=True)
 
     def _roles(self, predicate_type: str, principals: Iterable[str]) -> tuple[tuple[str, ...], Code]:
         try:
             return self._trust.authorise(predicate_type, principals), Code.OK
         except RefusedError as error:
             return (), error.code
+
+    def _signers_together(self, entry: Entry) -> set[str]:
+        """Everybody whose signature counts over this payload as a statement, in whichever entry it stands."""
+        same = [other for other in self._admitted(self._reader.find_payload(entry.digest.raw)) if other.is_statement]
+        judged = [signers_of(self._results(other)) for other in same]
+        return {signer for signers, code in judged if code is Code.OK for signer in signers}
 
 
 def signers_of(results: Sequence[SignatureResult]) -> tuple[tuple[str, ...], Code]:

@@ -104,7 +104,7 @@ def decide_at(
 def _quarantined_rejections(reader: LedgerReader, subject: Digest, instant: Instant) -> int:
     """Refused input that named the subject as a rejection: nobody vouches for it, and a person may want to look."""
     found = (item for item in reader.quarantined(str(subject)) if item.received_ms < instant.ms + 1000)
-    return sum(1 for item in found if PredicateName.REJECTION.uri in item.reason)
+    return sum(1 for item in found if item.predicate_type == PredicateName.REJECTION.uri)
 
 
 def _documents(workspace: Workspace, asked: Asked) -> Documents:

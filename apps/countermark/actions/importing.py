@@ -17,11 +17,10 @@ from countermark.attestations.statement import Statement
 from countermark.attestations.trust import TrustPolicy
 from countermark.attestations.verifier import PolicyTrust, Verifier
 from countermark.ledger.read import Head
-from countermark.ledger.submission import Receipt, Submission
+from countermark.ledger.submission import Receipt, Refusal, Submission
 
 if TYPE_CHECKING:
     from countermark.attestations.bundle_verifier import BundleVerifier
-    from countermark.ledger.write import LedgerWriter
 
 BATCH = 1000
 Told = Callable[[int], None]
@@ -45,7 +44,7 @@ def import_files(workspace: Workspace, paths: Sequence[str], told: Told) -> Impo
         for batch in _batches(item for path in paths for item in texts.read(path)):
             receipts += writer.append([item for item in batch if isinstance(item, Submission)])
             bad = [item for item in batch if isinstance(item, Checked)]
-            _quarantine(writer, bad)
+            writer.quarantine([_refusal(item) for item in bad])
             refused += bad
             told(len(receipts) + len(refused))
     with open_reader(workspace) as ledger:
@@ -68,7 +67,7 @@ class _TextReader:
 
     def __init__(self, trust: TrustPolicy) -> None:
         self._trust = trust
-        self._verifier = Verifier(PolicyTrust(trust))
+        self._verifier = Verifier(PolicyTrust(trust, joining=True))
         self._now = now()
 
     def read(self, path: str) -> Iterator[Submission | Checked]:
@@ -94,7 +93,7 @@ class _TextReader:
         """Made for the first bundle only: it brings the sigstore package, which takes longer than the rest of an import."""
         from countermark.actions.verify_bundle import policy_verifier
 
-        return policy_verifier(self._trust)
+        return policy_verifier(self._trust, joining=True)
 
 
 def _is_certified(data: bytes) -> bool:
@@ -107,20 +106,19 @@ def _batches(items: Iterator[Submission | Checked]) -> Iterator[list[Submission 
         yield batch
 
 
-def _quarantine(writer: "LedgerWriter", refused: Sequence[Checked]) -> None:
-    """Keep what was refused outside the tree: the reason, what came by its digest, and what it claimed to be about."""
-    for item in refused:
-        assert item.error is not None
-        data = item.envelope.payload if item.envelope else item.source.encode()
-        writer.quarantine(item.error.code, str(item.error), hashlib.sha256(data).digest(), _claimed(item))
+def _refusal(item: Checked) -> Refusal:
+    """What is kept of a refused text: the reason, what came by its digest, and what it claims as far as it can be read at all."""
+    assert item.error is not None
+    data = item.envelope.payload if item.envelope else item.source.encode()
+    claim = _claim(item)
+    subjects = tuple(str(digest) for subject in claim.subjects for digest in subject.typed) if claim else ()
+    return Refusal(item.error.code, str(item.error), hashlib.sha256(data).digest(), subjects, claim.predicate_type if claim else None)
 
 
-def _claimed(item: Checked) -> list[str]:
-    """The digests that a refused statement names, as far as it can be read at all; nobody vouches for them."""
+def _claim(item: Checked) -> Statement | None:
     if item.envelope is None:
-        return []
+        return None
     try:
-        statement = Statement.parse(item.envelope.payload, item.source)
+        return Statement.parse(item.envelope.payload, item.source)
     except InputError:
-        return []
-    return [str(digest) for subject in statement.subjects for digest in subject.typed]
+        return None

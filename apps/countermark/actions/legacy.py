@@ -132,5 +132,5 @@ def _submission(file: LegacyFile, verifier: Verifier, policy: TrustPolicy, at: I
         code = next((result.code for result in results if result.code in (Code.KEY_REVOKED, Code.KEY_WINDOW)), Code.SIG_INVALID)
         message = f"nobody whom the trust policy believes now has signed this {file.kind}"
         raise RefusedError(code, message, at=Location(file.source), fix="add the signer's key to the trust policy, or have it signed anew")
-    PolicyTrust(policy).authorise(MAKES[file.kind], {result.principal for result in held if result.principal})
+    PolicyTrust(policy, joining=True).authorise(MAKES[file.kind], {result.principal for result in held if result.principal})
     return judged_submission(envelope.payload_type, envelope.payload, results)

@@ -8,10 +8,12 @@ from countermark.actions.appending import submission
 from countermark.actions.envelopes import read_texts
 from countermark.actions.verify_attestation import Checked, Expectation
 from countermark.actions.workspace import Workspace, public_key
+from countermark.attestations.bundle import Bundle
 from countermark.attestations.bundle_trust import BundleTrust, ExpectedIdentity
 from countermark.attestations.bundle_verifier import BundleVerifier, VerifiedBundle
 from countermark.attestations.codes import Code
 from countermark.attestations.documents import exists
+from countermark.attestations.envelope import Envelope
 from countermark.attestations.errors import CountermarkError, InputError, UsageError
 from countermark.attestations.keys import PublicKey
 from countermark.attestations.sigstore_trust import SigstoreRoot
@@ -65,9 +67,9 @@ class Believed:
         return policy_verifier(workspace.trust(), self.trusted_root)
 
 
-def policy_verifier(policy: TrustPolicy, trusted_root: Path | None = None) -> BundleVerifier:
-    """The verifier of a trust policy's keyless identities and keys."""
-    return BundleVerifier(trust_root(trusted_root, policy), BundleTrust.of_policy(policy))
+def policy_verifier(policy: TrustPolicy, trusted_root: Path | None = None, *, joining: bool = False) -> BundleVerifier:
+    """The verifier of a trust policy's keyless identities and keys; `joining` for bundles of a ledger, as in `PolicyTrust`."""
+    return BundleVerifier(trust_root(trusted_root, policy), BundleTrust.of_policy(policy, joining=joining))
 
 
 def trust_root(path: Path | None, policy: TrustPolicy | None = None) -> SigstoreRoot:
@@ -96,8 +98,16 @@ def check_bundle(data: bytes, source: str, verifier: BundleVerifier, now: Instan
         bundle = verifier.verify(data, source, at=now)
         expected.check(bundle.verified, source)
     except CountermarkError as error:
-        return CheckedBundle(Checked(source, None, error), data)
+        return CheckedBundle(Checked(source, _envelope(data, source), error), data)
     return CheckedBundle(Checked(source, None, None, bundle.verified), data, bundle)
+
+
+def _envelope(data: bytes, source: str) -> Envelope | None:
+    """The envelope of a bundle that was refused, for what it claims; none when it cannot be read."""
+    try:
+        return Bundle.parse(data, source).envelope
+    except InputError:
+        return None
 
 
 def bundle_key(verifier: BundleVerifier) -> Callable[[bytes], PublicKey | None]:

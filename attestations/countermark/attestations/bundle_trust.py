@@ -40,9 +40,10 @@ class ExpectedIdentity:
 
 @dataclass(frozen=True, slots=True)
 class PolicyIdentities:
-    """Trust in the keyless identities of a trust policy."""
+    """Trust in the keyless identities of a trust policy; `joining` as in `PolicyTrust`."""
 
     policy: TrustPolicy
+    joining: bool = False
 
     def principal(self, identity: Identity, at: Location) -> str:
         """The one principal who owns the identity."""
@@ -59,7 +60,7 @@ class PolicyIdentities:
 
     def authorise(self, predicate_type: str, principals: Iterable[str]) -> tuple[str, ...]:
         """The roles that the policy gives."""
-        return PolicyTrust(self.policy).authorise(predicate_type, principals)
+        return PolicyTrust(self.policy, self.joining).authorise(predicate_type, principals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class BundleTrust:
     keys: Trust | None = None
 
     @classmethod
-    def of_policy(cls, policy: TrustPolicy) -> "BundleTrust":
-        """What a trust policy believes."""
+    def of_policy(cls, policy: TrustPolicy, *, joining: bool = False) -> "BundleTrust":
+        """What a trust policy believes; `joining` as in `PolicyTrust`."""
         keyless = any(principal.keyless for principal in policy.principals.values())
-        return cls(PolicyIdentities(policy) if keyless else None, PolicyTrust(policy) if policy.keys() else None)
+        return cls(PolicyIdentities(policy, joining) if keyless else None, PolicyTrust(policy, joining) if policy.keys() else None)

@@ -70,13 +70,18 @@ class Envelope:
     @property
     def holds_statement(self) -> bool:
         """Whether the payload type is one under which in-toto Statements are signed."""
-        return bool(_STATEMENT_TYPES.match(self.payload_type))
+        return is_statement_type(self.payload_type)
 
     def to_json(self) -> str:
         """The envelope as one line of JSON, for a `.json` or `.intoto.jsonl` file."""
         signatures = [{"keyid": item.keyid or "", "sig": base64.b64encode(item.sig).decode()} for item in self.signatures]
         payload = base64.b64encode(self.payload).decode()
         return json.dumps({"payload": payload, "payloadType": self.payload_type, "signatures": signatures})
+
+
+def is_statement_type(payload_type: str) -> bool:
+    """Whether a payload type is one under which in-toto Statements are signed."""
+    return bool(_STATEMENT_TYPES.match(payload_type))
 
 
 def pae(payload_type: str, payload: bytes) -> bytes:

@@ -41,7 +41,10 @@ def holding(results: Sequence[SignatureResult]) -> tuple[SignatureResult, ...]:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedStatement:
-    """A statement, the exact bytes that were signed, and what came of every signature."""
+    """A statement, the exact bytes that were signed, and what came of every signature.
+
+    `roles` are those in which its signers may make it: none where a trust asks for none, or lets them wait for others (`PolicyTrust`).
+    """
 
     statement: Statement
     payload: bytes
@@ -106,9 +109,14 @@ class KeyTrust:
 
 @dataclass(frozen=True, slots=True)
 class PolicyTrust:
-    """Trust as a `TrustPolicy` gives it: owners, windows, revocations, roles and thresholds."""
+    """Trust as a `TrustPolicy` gives it: owners, windows, revocations, roles and thresholds.
+
+    `joining` is for envelopes on their way into a ledger, where the entries of one payload join: of a role that takes several people
+    each may sign an envelope of their own. Too few of them are not refused then, and may make nothing yet.
+    """
 
     policy: TrustPolicy
+    joining: bool = False
 
     def keys(self) -> dict[bytes, PublicKey]:
         """Every key of the policy."""
@@ -126,21 +134,26 @@ class PolicyTrust:
     def authorise(self, predicate_type: str, principals: Iterable[str]) -> tuple[str, ...]:
         """The roles whose rule the principals meet; `RefusedError` THRESHOLD, or SIGNER_UNTRUSTED when no role of theirs makes this."""
         signed = set(principals)
-        makers = self.policy.makers(predicate_type)
-        met = tuple(role.name for role in makers if role.met_by(signed))
-        if met:
+        met = tuple(role.name for role in self.policy.makers(predicate_type) if role.met_by(signed))
+        lacking = None if met else self.lacking(predicate_type, signed)
+        if met or (lacking and self.joining):
             return met
-        short = [role for role in makers if signed & set(role.members)]
-        if short:
-            role = short[0]
-            have = len(signed & set(role.members))
-            message = f"role {role.name} needs {role.k} principals of {len(set(role.members))}, {have} signed"
-            raise RefusedError(Code.THRESHOLD, message, fix="let the others sign the same payload")
+        if lacking:
+            raise RefusedError(Code.THRESHOLD, lacking, fix="let the others sign the same payload")
         who = ", ".join(sorted(signed)) or "nobody"
         message = f"{who} may not make {predicate_type}"
         raise RefusedError(
             Code.SIGNER_UNTRUSTED, message, fix=f"list the type under spec.makes of a role of the signer in {self.policy.source}"
         )
+
+    def lacking(self, predicate_type: str, principals: Iterable[str]) -> str | None:
+        """How far the principals fall short of the first role that makes this and has one of them as a member; none without such a role."""
+        signed = set(principals)
+        role = next((role for role in self.policy.makers(predicate_type) if signed & set(role.members)), None)
+        if role is None:
+            return None
+        have = len(signed & set(role.members))
+        return f"role {role.name} needs {role.k} principals of {len(set(role.members))}, {have} signed"
 
 
 def _window(trusted: TrustedKey, at: Instant | None) -> Code:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from countermark.attestations import jsontext
 from countermark.attestations.codes import Outcome
 from countermark.attestations.digests import Digest, DigestKind
+from countermark.attestations.envelope import is_statement_type
 from countermark.attestations.errors import InputError
 from countermark.attestations.located import JsonValue, as_list, as_object
 from countermark.attestations.outcomes import outcome_of
@@ -55,9 +56,9 @@ class Derived:
 
 
 def derive(kind: EntryKind, payload_type: str, payload: bytes) -> Derived:
-    """The derived rows of an entry."""
+    """The derived rows of an entry. What its signer did not sign as a statement is none, even if its bytes read as one: a kept file."""
     if kind is EntryKind.ATTESTATION:
-        return _of_statement(payload)
+        return _of_statement(payload) if is_statement_type(payload_type) else Derived(notice=False)
     notice = kind in _ALWAYS_READ
     if kind is EntryKind.KEY_EVENT:
         return _of_key_event(payload, notice)

@@ -45,13 +45,14 @@ class SignatureRow:
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """Something that was refused: when (milliseconds since 1970 UTC), the SHA-256 of what came, why, and the digests it named."""
+    """Something that was refused: when (milliseconds since 1970 UTC), the SHA-256 of what came, why, and what it claims (`Refusal`)."""
 
     received_ms: int
     sha256: bytes
     code: str
     reason: str
     subjects: tuple[str, ...]
+    predicate_type: str | None
 
 
 class Queries(Snapshot):
@@ -94,8 +95,8 @@ class Queries(Snapshot):
 
     def quarantined(self, digest: str | None = None) -> tuple[Quarantined, ...]:
         """What was refused, oldest first; of one digest, written as `Digest` writes it, if it is given."""
-        rows = self.rows("SELECT received_ms, sha256, code, reason, subjects FROM quarantine ORDER BY id")
-        found = (Quarantined(when, sha256, code, reason, tuple(subjects.split())) for when, sha256, code, reason, subjects in rows)
+        rows = self.rows("SELECT received_ms, sha256, code, reason, subjects, predicate_type FROM quarantine ORDER BY id")
+        found = (Quarantined(when, came, code, reason, tuple(named.split()), claimed) for when, came, code, reason, named, claimed in rows)
         return tuple(item for item in found if digest is None or digest in item.subjects)
 
     def counts(self) -> dict[str, int]:

@@ -65,13 +65,17 @@ class Entry:
         return Envelope(self.payload, self.leaf.payload_type, signatures, f"entry {self.index}")
 
     @property
+    def is_statement(self) -> bool:
+        """Whether it was signed as an in-toto Statement; what its bytes look like is another question."""
+        return self.leaf.kind is EntryKind.ATTESTATION and self.envelope.holds_statement
+
+    @property
     def statement(self) -> Statement | None:
         """What was signed as an in-toto Statement; none for any other entry, whatever its bytes look like."""
-        envelope = self.envelope
-        if self.leaf.kind is not EntryKind.ATTESTATION or not envelope.holds_statement:
+        if not self.is_statement:
             return None
         try:
-            return Statement.parse(self.payload, envelope.source)
+            return Statement.parse(self.payload, f"entry {self.index}")
         except InputError:
             return None
 

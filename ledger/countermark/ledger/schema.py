@@ -5,10 +5,10 @@
 
 from typing import Final
 
-SCHEMA_REVISION: Final = "0001"
+SCHEMA_REVISION: Final = "0002"
 """The Alembic revision that this program reads and writes. A ledger at any other is refused, whether older or newer."""
 
-SCHEMA_SHA256: Final = "15c68fe812966eecdd72ef52a79391ef3c37327e23bc883a55ba4353b2fdf25c"
+SCHEMA_SHA256: Final = "d4ec98ca2839f90f91f456c83e08c000aa579add322f82115eaa47dc65bd8402"
 """Over the statements that make its tables and indexes; see `audit_schema.schema_digest`."""
 
 APPLICATION_ID: Final = 0x434D4B31
@@ -30,7 +30,7 @@ COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "statement": ("idx", "predicate_type"),
     "key_event": ("idx", "event", "principal", "role", "key_sha256", "since_ms", "reason"),
     "index_digest": ("tile", "digest"),
-    "quarantine": ("id", "received_ms", "sha256", "code", "reason", "subjects"),
+    "quarantine": ("id", "received_ms", "sha256", "code", "reason", "subjects", "predicate_type"),
 }
 """Every table with its columns, in order."""
 

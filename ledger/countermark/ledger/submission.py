@@ -45,6 +45,20 @@ class Submission:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """Something that was not admitted: why, the SHA-256 of what came, and what it claims, for which nobody vouches.
+
+    `subjects` are the digests that it names, `predicate_type` what kind of statement it says that it is, none when it is no statement.
+    """
+
+    code: Code
+    reason: str
+    sha256: bytes
+    subjects: tuple[str, ...] = ()
+    predicate_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
     """Where a submission stands in the log: at its own index, or, as a duplicate, at that of the first admission."""
 

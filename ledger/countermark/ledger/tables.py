@@ -165,5 +165,6 @@ QUARANTINE = _table(
     Column("code", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("subjects", Text, nullable=False),
+    Column("predicate_type", Text),
 )
-"""What was refused and why. No entry stands for it, nothing vouches for it, no query of evidence reads it."""
+"""What was refused, why, and what it claims. No entry stands for it, nothing vouches for it, no query of evidence reads it."""

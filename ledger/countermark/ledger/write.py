@@ -25,7 +25,7 @@ from countermark.ledger.merkle import root_at
 from countermark.ledger.note import CheckpointSigner
 from countermark.ledger.prepare import Prepared
 from countermark.ledger.store import Session, engine_errors, make_engine
-from countermark.ledger.submission import Receipt, Submission
+from countermark.ledger.submission import Receipt, Refusal, Submission
 
 Clock = Callable[[], int]
 
@@ -106,10 +106,14 @@ class LedgerWriter:
         placed = {item.dedup: index for index, item in enumerate(new, first)}
         return list(_receipts(batch, indices, placed))
 
-    def quarantine(self, code: Code, reason: str, sha256: bytes, subjects: Sequence[str] = ()) -> None:
-        """Record that something was refused: why, the SHA-256 of what came, and the digests that it named."""
+    def quarantine(self, refused: Sequence[Refusal]) -> None:
+        """Record what was refused, in one transaction, outside everything that is signed."""
+        if not refused:
+            return
+        when = self._clock()
+        rows = [(None, when, item.sha256, str(item.code), item.reason, " ".join(item.subjects), item.predicate_type) for item in refused]
         with self._lock.held(), self._transaction() as session:
-            session.change(_INSERT_REFUSED, None, self._clock(), sha256, str(code), reason, " ".join(subjects))
+            session.insert(_INSERT_REFUSED, rows)
 
     def begin_log(self, genesis: Genesis, first: Prepared) -> None:
         """Write entry 0 and the row that repeats it. `InputError` if the log has begun, `TamperError` if one of its name had begun."""

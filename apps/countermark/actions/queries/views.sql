@@ -90,5 +90,6 @@ SELECT image.idx, image.digest AS image, component.name AS component, component.
 
 -- What was refused and why. Nobody vouches for these rows.
 CREATE TEMP VIEW refused AS
-SELECT id, strftime('%Y-%m-%dT%H:%M:%SZ', received_ms / 1000, 'unixepoch') AS received, lower(hex(sha256)) AS sha256, code, reason, subjects
+SELECT id, strftime('%Y-%m-%dT%H:%M:%SZ', received_ms / 1000, 'unixepoch') AS received, lower(hex(sha256)) AS sha256, code, reason, subjects,
+       predicate_type
   FROM quarantine;
