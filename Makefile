@@ -1,9 +1,10 @@
 # Everything from a fresh clone: `make demo` runs the main job end to end, `make test` passes the tests.
 PYTHON ?= python3
 BIN := .venv/bin
+COMPILE := --generate-hashes --universal --no-header --python-version 3.11
 ROOMS := attestations ledger contracts cuda_restore migrations apps tests
 
-.PHONY: demo test test-extended lint wheel clean bench-ledger bench-restore bench-gate device-check
+.PHONY: demo test test-extended lint wheel clean bench-ledger bench-restore bench-gate device-check requirements
 
 demo: .venv/ready
 	@rm -rf demo
@@ -43,6 +44,12 @@ device-check: .venv/ready
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q -j 0 .venv/lib $(ROOMS) || true
 	@touch $@
+
+# Pins every dependency again, with hashes; needs uv (not for anything else). What is pinned stays unless it must move.
+requirements:
+	@uv pip compile -q pyproject.toml --group dev $(COMPILE) -o requirements-dev.txt
+	@uv pip compile -q pyproject.toml -c requirements-dev.txt $(COMPILE) -o requirements.txt
+	@uv pip compile -q pyproject.toml -c requirements-dev.txt --extra cuda $(COMPILE) -o requirements-cuda.txt
 
 clean:
 	@rm -rf .venv demo dist

@@ -9,20 +9,19 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib import resources
-from typing import Any
-
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
-from jsonschema.protocols import Validator
-from jsonschema.validators import extend
-from referencing import Registry, Resource
+from importlib import resources as package
+from typing import TYPE_CHECKING, Any
 
 from countermark.attestations.codes import Code
+from countermark.attestations.conformance import Conformance
 from countermark.attestations.errors import InputError
 from countermark.attestations.predicate_types import TEST_RESULT, PredicateName
 from countermark.attestations.schema_problems import Problem, explain
 from countermark.attestations.spelling import meant
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.protocols import Validator
 
 __all__ = ["DOCUMENT_KINDS", "Problem", "kinds", "problems", "problems_for_predicate", "schema_text"]
 
@@ -65,8 +64,11 @@ def problems(kind: str, value: object) -> list[Problem]:
 
     Raises `InputError` (UNKNOWN_NAME) for a kind that has no schema.
     """
+    name = _known(kind)
     json_value: Any = value
-    return sorted({problem for error in _validator(_known(kind)).iter_errors(json_value) for problem in explain(error)})
+    if _conformance(name).holds(json_value):
+        return []
+    return sorted({problem for error in _validator(name).iter_errors(json_value) for problem in explain(error)})
 
 
 def problems_for_predicate(predicate_type: str, predicate: object) -> list[Problem] | None:
@@ -85,25 +87,39 @@ def _known(kind: str) -> str:
 @cache
 def _schema(name: str) -> Mapping[str, Any]:
     """The schema file `name`. The cached value is shared and never changed."""
-    file = resources.files("countermark.attestations") / "schemas" / f"{name}.json"
+    file = package.files("countermark.attestations") / "schemas" / f"{name}.json"
     schema: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return schema
 
 
 @cache
-def _registry() -> Registry[Mapping[str, Any]]:
-    schemas = [_schema(name) for name in ("common", *sorted({_known(kind) for kind in kinds()}))]
-    return Registry[Mapping[str, Any]]().with_resources((str(schema["$id"]), Resource.from_contents(schema)) for schema in schemas).crawl()
+def _conformance(name: str) -> Conformance:
+    schema = _schema(name)
+    others = [_schema(other) for other in _referred(schema)]
+    return Conformance(schema, [(str(other["$id"]), other) for other in others])
 
 
 @cache
-def _validator(name: str) -> Validator:
+def _validator(name: str) -> "Validator":
+    """What decides about a value that does not conform for certain."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
+    from referencing import Registry, Resource
+
+    schemas = [_schema(other) for other in (name, *_referred(_schema(name)))]
+    resources = [(str(schema["$id"]), Resource.from_contents(schema)) for schema in schemas]
     strict = extend(Draft202012Validator, {"pattern": _whole_text})  # type: ignore[no-untyped-call]  # the stubs leave it untyped
-    validator: Validator = strict(_schema(name), registry=_registry(), format_checker=Draft202012Validator.FORMAT_CHECKER)
+    validator: Validator = strict(
+        _schema(name),
+        registry=Registry[Mapping[str, Any]]().with_resources(resources),
+        format_checker=Draft202012Validator.FORMAT_CHECKER,
+    )
     return validator
 
 
-def _whole_text(_validator: Validator, pattern: str, value: object, _schema: object) -> Iterator[ValidationError]:
+def _whole_text(_validator: object, pattern: str, value: object, _schema: object) -> "Iterator[ValidationError]":
+    from jsonschema.exceptions import ValidationError
+
     if isinstance(value, str) and not re.fullmatch(pattern, value):
         yield ValidationError("another form is wanted")
 

@@ -3,11 +3,11 @@
 import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
-from jsonschema import Draft202012Validator
-
 from countermark.attestations.codes import Code
+from countermark.attestations.conformance import Conformance
 from countermark.attestations.errors import InputError, Location
 from countermark.attestations.schema_problems import Problem, explain
 from countermark.contracts.checkers.arithmetic import GeometryDivides, LimitsOrdered
@@ -157,7 +157,16 @@ def checker_for(name: str, at: Location) -> Checker:
 
 def parameter_problems(checker: Checker, given: Parameters) -> Iterator[Problem]:
     """Everything wrong with the parameters of a checker by its own schema; pointers count from the parameters."""
+    if _conformance(checker).holds(given):
+        return
+    from jsonschema import Draft202012Validator
+
     parameters: Any = given  # jsonschema takes JSON of any shape
     for error in Draft202012Validator(checker.parameters).iter_errors(parameters):
         for problem in explain(error):
             yield problem if checker.parameters.get("properties") else replace(problem, fix="remove it: this checker has no parameters")
+
+
+@cache
+def _conformance(checker: Checker) -> Conformance:
+    return Conformance(checker.parameters)

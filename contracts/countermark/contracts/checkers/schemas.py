@@ -2,14 +2,8 @@
 
 import json
 from collections.abc import Iterator
-from functools import lru_cache
-from typing import Any
-
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-from jsonschema.protocols import Validator
-from jsonschema.validators import extend
-from referencing.exceptions import Unresolvable
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 
 from countermark.attestations import jsontext
 from countermark.attestations.codes import Code
@@ -22,6 +16,9 @@ from countermark.contracts.checkers.base import Case
 from countermark.contracts.checkers.parameters import either, pointers, text
 from countermark.contracts.checkers.records import Block, RecordChecker, record_fields
 from countermark.contracts.pins import shown
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
 
 
 class SchemaValid(RecordChecker):
@@ -46,6 +43,8 @@ class SchemaValid(RecordChecker):
     def judge(self, block: Block) -> Iterator[Finding]:
         """One finding for each place that the schema refuses, and one for each value that is no instant."""
         if "schema" in block.given:
+            from referencing.exceptions import Unresolvable
+
             validator = _validator(block.case, block.given["schema"])
             value: Any = block.find("")[0].value  # jsonschema takes JSON of any shape
             try:
@@ -73,24 +72,31 @@ def _strict_integer(checker: object, instance: object) -> bool:
     return isinstance(instance, int) and not isinstance(instance, bool)
 
 
-_STRICT: type[Validator] = extend(  # type: ignore[no-untyped-call]  # its stub leaves the parameters out
-    Draft202012Validator, type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _strict_integer)
-)
+@cache
+def _strict() -> "type[Validator]":
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
+
+    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", _strict_integer)
+    strict: type[Validator] = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]  # an untyped stub
+    return strict
 
 
-def _validator(case: Case, schema: JsonValue) -> Validator:
+def _validator(case: Case, schema: JsonValue) -> "Validator":
     if not isinstance(schema, str):
         return _checked(json.dumps(schema, sort_keys=True).encode(), "the schema of the contract")
     return _checked(case.tree.read(schema), schema)
 
 
 @lru_cache(maxsize=64)
-def _checked(data: bytes, source: str) -> Validator:
+def _checked(data: bytes, source: str) -> "Validator":
+    from jsonschema.exceptions import SchemaError
+
     schema: Any = jsontext.loads(data, source)  # jsonschema takes JSON of any shape
     try:
-        _STRICT.check_schema(schema)
+        _strict().check_schema(schema)
     except SchemaError as error:
         message = f"this is no JSON Schema: {error.message}"
         raise InputError(Code.SCHEMA_INVALID, message, at=Location(source), fix="mend the schema") from None
-    validator: Validator = _STRICT(schema)
+    validator: Validator = _strict()(schema)
     return validator
