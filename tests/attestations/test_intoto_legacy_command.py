@@ -18,6 +18,7 @@ from countermark.attestations.envelope import PAYLOAD_TYPE, Envelope
 from countermark.attestations.errors import CountermarkError, InputError
 from countermark.attestations.intoto_legacy import LegacyFile, read_links
 from countermark.attestations.trust import TrustPolicy
+from countermark.attestations.verifier import PolicyTrust
 from countermark.cli.app import run
 from countermark.cli.legacy import layout
 from countermark.cli.verify import app as verify_app
@@ -145,7 +146,7 @@ class TestLedger:
 
     def test_they_are_kept_as_they_were_signed(self, chain: Chain) -> None:
         layout, links = self.files(chain)
-        submissions = legacy_submissions([layout, *links], self.policy(chain.folder), now())
+        submissions = legacy_submissions([layout, *links], PolicyTrust(self.policy(chain.folder)), now())
         for submission, file, private in zip(submissions, (layout, *links), (OWNER, BUILDER), strict=True):
             assert file.envelope is not None
             signature = file.envelope.signatures[0].sig
@@ -163,8 +164,8 @@ class TestLedger:
         policy = self.policy(chain.folder)
         workspace = initialise(chain.folder / "ledger").workspace
         with open_writer(workspace) as writer:
-            receipts = writer.append(legacy_submissions([layout, *links], policy, now()))
-            again = writer.append(legacy_submissions([layout, *links], policy, now()))
+            receipts = writer.append(legacy_submissions([layout, *links], PolicyTrust(policy), now()))
+            again = writer.append(legacy_submissions([layout, *links], PolicyTrust(policy), now()))
         assert [receipt.index for receipt in receipts] == [1, 2]
         assert [receipt.duplicate for receipt in again] == [True, True]
         keys = {**workspace.trust().keys(), **policy.keys()}
@@ -173,14 +174,14 @@ class TestLedger:
     def test_signers_make_what_their_role_makes(self, chain: Chain) -> None:
         layout, links = self.files(chain)
         with pytest.raises(CountermarkError) as caught:
-            legacy_submissions([layout, *links], self.policy(chain.folder, link="approver"), now())
+            legacy_submissions([layout, *links], PolicyTrust(self.policy(chain.folder, link="approver")), now())
         assert caught.value.code == Code.SIGNER_UNTRUSTED
 
     def test_a_stranger_is_refused(self, chain: Chain) -> None:
         chain.functionaries = (OTHER,)
         layout, links = self.files(chain.write())
         with pytest.raises(CountermarkError) as caught:
-            legacy_submissions([layout, *links], self.policy(chain.folder), now())
+            legacy_submissions([layout, *links], PolicyTrust(self.policy(chain.folder)), now())
         assert caught.value.code == Code.SIG_INVALID
 
     def test_a_signature_that_does_not_hold_is_kept_beside_the_tree(self, chain: Chain) -> None:
@@ -190,11 +191,11 @@ class TestLedger:
         value["signatures"].append({"keyid": "", "sig": "AAAA"})
         envelope = Envelope.parse(json.dumps(value).encode(), "root.layout")
         doubled = LegacyFile(layout.kind, layout.content, envelope, layout.text, layout.source)
-        (submission,) = legacy_submissions([doubled], self.policy(chain.folder), now())
+        (submission,) = legacy_submissions([doubled], PolicyTrust(self.policy(chain.folder)), now())
         assert [item.outcome for item in submission.unverified] == [Code.SIG_UNVERIFIABLE]
 
     def test_the_older_form_is_not_kept(self, tmp_path: Path) -> None:
         layout, links = self.files(Chain(tmp_path, dsse=False).write())
         with pytest.raises(InputError, match="DSSE") as caught:
-            legacy_submissions([layout, *links], self.policy(tmp_path), now())
+            legacy_submissions([layout, *links], PolicyTrust(self.policy(tmp_path)), now())
         assert caught.value.code == Code.UNSUPPORTED

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from countermark.actions.clock import now
-from countermark.actions.workspace import Workspace, open_reader, open_writer
+from countermark.actions.workspace import Workspace, admitting_trust, open_reader, open_writer
 from countermark.attestations.codes import Code
 from countermark.attestations.envelope import PAYLOAD_TYPE, Envelope, Signature
 from countermark.attestations.keys import Signer
@@ -13,7 +13,8 @@ from countermark.attestations.located import as_list, as_object
 from countermark.attestations.predicate_types import predicate_uri
 from countermark.attestations.statement import Statement
 from countermark.attestations.times import Instant
-from countermark.attestations.verifier import PolicyTrust, SignatureResult, VerifiedStatement, Verifier, holding
+from countermark.attestations.verifier import SignatureResult, VerifiedStatement, Verifier, holding
+from countermark.ledger.key_history import LedgerTrust
 from countermark.ledger.leaf import EntryKind, LeafSignature
 from countermark.ledger.read import Head
 from countermark.ledger.submission import Receipt, Submission, UnverifiedSignature
@@ -51,7 +52,7 @@ class Attester:
     """Signs as one role at one time, and verifies under the ledger's own trust policy, as everybody else will."""
 
     signer: Signer
-    trust: PolicyTrust
+    trust: LedgerTrust
     verifier: Verifier
     at: Instant
 
@@ -59,8 +60,10 @@ class Attester:
     def of(cls, workspace: Workspace, role: str, key: str | None) -> Self:
         """Who signs with the role's key beside the ledger, or with `key`."""
         workspace.check_ledger()
-        trust = PolicyTrust(workspace.trust(), joining=True)
-        return cls(workspace.signer(role, key), trust, Verifier(trust), now())
+        policy = workspace.trust()
+        signer = workspace.signer(role, key)
+        trust = admitting_trust(workspace, policy)
+        return cls(signer, trust, Verifier(trust), now())
 
     def attest(self, statement: Statement) -> Attestation:
         """The statement, signed; `RefusedError` when the trust policy does not let this signer make it, not even with others."""

@@ -24,7 +24,16 @@ def audit_ledger(
     held = [_note(path) for path in checkpoints]
     keys = trust.keys() if trust else {}
     bundles = _BundleKeys(trust) if trust else None
-    return audit(workspace.ledger, keys, _believed_log(trust), progress=progress, bundle_key=bundles, held=held, signatures=signatures)
+    return audit(
+        workspace.ledger,
+        keys,
+        _believed_log(trust),
+        progress=progress,
+        bundle_key=bundles,
+        held=held,
+        signatures=signatures,
+        policy=trust,
+    )
 
 
 @dataclass(frozen=True)

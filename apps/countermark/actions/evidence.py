@@ -20,6 +20,7 @@ from countermark.attestations.verifier import PolicyTrust, SignatureResult, Veri
 from countermark.contracts.aliases import Names
 from countermark.contracts.evidence import Evidence, Record
 from countermark.contracts.relevance import relevant
+from countermark.ledger.key_history import KeyHistory
 from countermark.ledger.leaf import EntryKind
 from countermark.ledger.read import Entry, LedgerReader
 
@@ -36,15 +37,24 @@ class Gatherer:
         self._policy = trust
         self._verifier = Verifier(self._trust)
 
+    @cached_property
+    def notices(self) -> tuple[Entry, ...]:
+        """Every notice, oldest first."""
+        return self._reader.notices()
+
+    @cached_property
+    def keys(self) -> KeyHistory:
+        """What the log says of the keys; key events are notices, so that none can go missing."""
+        return KeyHistory(self.notices, self._policy)
+
     def gather(self, subject: Digest, platform: str | None = None) -> tuple[tuple[Record, ...], int]:
         """The records, in the order of the log, and the number of notices that were walked."""
-        notices = self._reader.notices()
-        records = {record.index: record for record in self._statements(notices)}
+        records = {record.index: record for record in self._statements(self.notices)}
         names = Names.of(subject, Evidence.of(relevant(records.values(), subject), self._policy), platform)
         for digest in sorted({subject} | names.passes | names.rejections):
             self._add(records, self._reader.find_subject(digest.kind, digest.hex))
         self._add_what_they_rest_on(records)
-        return tuple(records[index] for index in sorted(records)), len(notices)
+        return tuple(records[index] for index in sorted(records)), len(self.notices)
 
     def records(self, indices: Iterable[int]) -> tuple[Record, ...]:
         """The records of these entries, each proven; those that the log had not admitted yet, where it was rewound, are left out.
@@ -86,7 +96,7 @@ class Gatherer:
             message = f"it is {envelope.payload_type}, which is no statement"
             raise InputError(Code.PAYLOAD_TYPE, message, at=Location(source), fix="name an entry that is a statement")
         statement = Statement.parse(entry.payload, source)
-        signers, code = signers_of(self._results(entry))
+        signers, code = signers_of(self.signatures(entry))
         roles: tuple[str, ...] = ()
         if code is Code.OK:
             roles, code = self._roles(statement.predicate_type, signers)
@@ -94,17 +104,18 @@ class Gatherer:
             roles, code = self._roles(statement.predicate_type, self._signers_together(entry))
         return Record(entry.index, entry.digest, statement, signers, roles, Instant.from_ms(entry.leaf.admitted_ms), code)
 
-    def _results(self, entry: Entry) -> tuple[SignatureResult, ...]:
-        """What came of the signatures of an entry, judged for when it was admitted."""
-        if any(entry.leaf.bundle_sha256):
-            return self._bundled(entry, f"entry {entry.index}")
-        return self._verifier.judge_signatures(entry.envelope, Instant.from_ms(entry.leaf.admitted_ms))
+    def signatures(self, entry: Entry) -> tuple[SignatureResult, ...]:
+        """What came of the signatures of an entry of whatever kind: by the trust policy for when it was admitted, and by the log."""
+        admitted = Instant.from_ms(entry.leaf.admitted_ms)
+        bundled = any(entry.leaf.bundle_sha256)
+        results = self._bundled(entry) if bundled else self._verifier.judge_signatures(entry.envelope, admitted)
+        return tuple(self.keys.judge(result, entry.index) for result in results)
 
-    def _bundled(self, entry: Entry, source: str) -> tuple[SignatureResult, ...]:
+    def _bundled(self, entry: Entry) -> tuple[SignatureResult, ...]:
         """The signatures of an entry that came as a sigstore bundle: the certificate in it says whose they are."""
         data = self._reader.payload(entry.leaf.bundle_sha256)
         try:
-            found = self._bundles.verify(data, source)
+            found = self._bundles.verify(data, f"entry {entry.index}")
         except CountermarkError as error:
             return (SignatureResult(entry.leaf.signatures[0].signature, None, error.code),)
         return found.verified.results if found.verified.payload == entry.payload else ()
@@ -125,7 +136,7 @@ class Gatherer:
     def _signers_together(self, entry: Entry) -> set[str]:
         """Everybody whose signature counts over this payload as a statement, in whichever entry it stands."""
         same = [other for other in self._admitted(self._reader.find_payload(entry.digest.raw)) if other.is_statement]
-        judged = [signers_of(self._results(other)) for other in same]
+        judged = [signers_of(self.signatures(other)) for other in same]
         return {signer for signers, code in judged if code is Code.OK for signer in signers}
 
 

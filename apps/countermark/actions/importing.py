@@ -11,11 +11,10 @@ from countermark.actions.appending import append, submission
 from countermark.actions.clock import now
 from countermark.actions.envelopes import read_envelope, read_texts
 from countermark.actions.verify_attestation import Checked, Expectation, check_one
-from countermark.actions.workspace import Workspace, open_reader, open_writer
+from countermark.actions.workspace import Workspace, admitting_trust, open_reader, open_writer
 from countermark.attestations.errors import InputError
 from countermark.attestations.statement import Statement
-from countermark.attestations.trust import TrustPolicy
-from countermark.attestations.verifier import PolicyTrust, Verifier
+from countermark.attestations.verifier import Verifier
 from countermark.ledger.read import Head
 from countermark.ledger.submission import Receipt, Refusal, Submission
 
@@ -37,7 +36,7 @@ class ImportResult:
 
 def import_files(workspace: Workspace, paths: Sequence[str], told: Told) -> ImportResult:
     """Verify every attestation under the ledger's trust policy and append those that hold; `told` hears how many are done."""
-    texts = _TextReader(workspace.trust())
+    texts = _TextReader(workspace)
     receipts: list[Receipt] = []
     refused: list[Checked] = []
     with open_writer(workspace) as writer:
@@ -56,7 +55,7 @@ def import_legacy(workspace: Workspace, paths: Sequence[str]) -> ImportResult:
     from countermark.actions.legacy import legacy_submissions
     from countermark.attestations.intoto_legacy import LegacyFile
 
-    trust = workspace.trust()
+    trust = admitting_trust(workspace, workspace.trust())
     files = [LegacyFile.parse(data, source) for path in paths for source, data in read_texts(path)]
     receipts, head = append(workspace, legacy_submissions(files, trust, now()))
     return ImportResult(receipts, [], head)
@@ -65,9 +64,10 @@ def import_legacy(workspace: Workspace, paths: Sequence[str]) -> ImportResult:
 class _TextReader:
     """Turns texts into submissions, or into the result that says why not."""
 
-    def __init__(self, trust: TrustPolicy) -> None:
-        self._trust = trust
-        self._verifier = Verifier(PolicyTrust(trust, joining=True))
+    def __init__(self, workspace: Workspace) -> None:
+        self._policy = workspace.trust()
+        self._trust = admitting_trust(workspace, self._policy)
+        self._verifier = Verifier(self._trust)
         self._now = now()
 
     def read(self, path: str) -> Iterator[Submission | Checked]:
@@ -93,7 +93,7 @@ class _TextReader:
         """Made for the first bundle only: it brings the sigstore package, which takes longer than the rest of an import."""
         from countermark.actions.verify_bundle import policy_verifier
 
-        return policy_verifier(self._trust, joining=True)
+        return policy_verifier(self._policy, keys=self._trust, joining=True)
 
 
 def _is_certified(data: bytes) -> bool:

@@ -16,8 +16,7 @@ from countermark.attestations.findings import Finding
 from countermark.attestations.intoto_legacy import LegacyFile, ProvenLayout, read_links, verify_layout
 from countermark.attestations.predicate_types import predicate_uri
 from countermark.attestations.times import Instant
-from countermark.attestations.trust import TrustPolicy
-from countermark.attestations.verifier import PolicyTrust, Verifier, holding
+from countermark.attestations.verifier import Trust, Verifier, holding
 from countermark.ledger.submission import Submission
 
 MAKES = {kind: predicate_uri(f"legacy-{kind}") for kind in ("link", "layout")}
@@ -111,17 +110,17 @@ def _finding(path: Path, required: str, observed: str, fix: str) -> Finding:
     )
 
 
-def legacy_submissions(files: Sequence[LegacyFile], policy: TrustPolicy, at: Instant) -> list[Submission]:
+def legacy_submissions(files: Sequence[LegacyFile], trust: Trust, at: Instant) -> list[Submission]:
     """What goes into a ledger: each file that somebody of the trust policy signed and may make, byte for byte as it was signed.
 
     `RefusedError` for other signers; `InputError` UNSUPPORTED for a file of the older form, whose signature is over bytes that no file
     holds.
     """
-    verifier = Verifier(PolicyTrust(policy))
-    return [_submission(file, verifier, policy, at) for file in files]
+    verifier = Verifier(trust)
+    return [_submission(file, verifier, trust, at) for file in files]
 
 
-def _submission(file: LegacyFile, verifier: Verifier, policy: TrustPolicy, at: Instant) -> Submission:
+def _submission(file: LegacyFile, verifier: Verifier, trust: Trust, at: Instant) -> Submission:
     envelope = file.envelope
     if envelope is None:
         message = f"this {file.kind} is signed over canonical JSON, which a ledger does not hold"
@@ -132,5 +131,5 @@ def _submission(file: LegacyFile, verifier: Verifier, policy: TrustPolicy, at: I
         code = next((result.code for result in results if result.code in (Code.KEY_REVOKED, Code.KEY_WINDOW)), Code.SIG_INVALID)
         message = f"nobody whom the trust policy believes now has signed this {file.kind}"
         raise RefusedError(code, message, at=Location(file.source), fix="add the signer's key to the trust policy, or have it signed anew")
-    PolicyTrust(policy, joining=True).authorise(MAKES[file.kind], {result.principal for result in held if result.principal})
+    trust.authorise(MAKES[file.kind], {result.principal for result in held if result.principal})
     return judged_submission(envelope.payload_type, envelope.payload, results)

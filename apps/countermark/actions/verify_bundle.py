@@ -1,7 +1,7 @@
 """`verify bundle`: sigstore bundles and PEP 740 attestations, verified offline, and what of them goes into a ledger."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from countermark.actions.appending import submission
@@ -19,7 +19,7 @@ from countermark.attestations.keys import PublicKey
 from countermark.attestations.sigstore_trust import SigstoreRoot
 from countermark.attestations.times import Instant
 from countermark.attestations.trust import Identity, TrustPolicy
-from countermark.attestations.verifier import KeyTrust
+from countermark.attestations.verifier import KeyTrust, Trust
 from countermark.ledger.submission import Submission
 
 
@@ -67,9 +67,13 @@ class Believed:
         return policy_verifier(workspace.trust(), self.trusted_root)
 
 
-def policy_verifier(policy: TrustPolicy, trusted_root: Path | None = None, *, joining: bool = False) -> BundleVerifier:
-    """The verifier of a trust policy's keyless identities and keys; `joining` for bundles of a ledger, as in `PolicyTrust`."""
-    return BundleVerifier(trust_root(trusted_root, policy), BundleTrust.of_policy(policy, joining=joining))
+def policy_verifier(
+    policy: TrustPolicy, trusted_root: Path | None = None, *, joining: bool = False, keys: Trust | None = None
+) -> BundleVerifier:
+    """The verifier of a trust policy's keyless identities and keys; `joining` for bundles of a ledger, as in `PolicyTrust`, and `keys`
+    for trust in the keys where a ledger narrows it."""
+    believed = BundleTrust.of_policy(policy, joining=joining)
+    return BundleVerifier(trust_root(trusted_root, policy), replace(believed, keys=keys) if believed.keys and keys else believed)
 
 
 def trust_root(path: Path | None, policy: TrustPolicy | None = None) -> SigstoreRoot:

@@ -14,6 +14,7 @@ from countermark.attestations.errors import CannotTellError, InputError, Locatio
 from countermark.attestations.keys import PublicKey, Signer, load_private, read_key_file
 from countermark.attestations.trust import TrustPolicy
 from countermark.attestations.verifier import KeyTrust, PolicyTrust, Trust
+from countermark.ledger.key_history import KeyHistory, LedgerTrust
 from countermark.ledger.read import LedgerReader
 
 if TYPE_CHECKING:
@@ -86,6 +87,12 @@ def trust_in(keys: Sequence[str], ledger: str, trust: Path | None) -> Trust:
     if keys:
         return KeyTrust(tuple(public_key(name) for name in keys))
     return PolicyTrust(Workspace.at(ledger, trust).trust())
+
+
+def admitting_trust(workspace: Workspace, policy: TrustPolicy) -> LedgerTrust:
+    """Trust in a policy for what the ledger admits next: a key that its key events took away does not count."""
+    with open_reader(workspace) as reader:
+        return LedgerTrust(PolicyTrust(policy, joining=True), KeyHistory(reader.notices(), policy), reader.head.size)
 
 
 def open_reader(workspace: Workspace, trust: TrustPolicy | None = None) -> LedgerReader:

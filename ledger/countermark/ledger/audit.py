@@ -13,9 +13,11 @@ from pathlib import Path
 from countermark.attestations.codes import Code, Severity
 from countermark.attestations.errors import CountermarkError, InputError
 from countermark.attestations.keys import PublicKey
+from countermark.attestations.trust import TrustPolicy
 from countermark.ledger import audit_tree as tree
 from countermark.ledger.anchor import Anchor, default_path
 from countermark.ledger.audit_entries import BundleKey, EntryAudit, check_duplicates, check_payloads
+from countermark.ledger.audit_keys import check_keys
 from countermark.ledger.audit_report import AuditReport, Findings
 from countermark.ledger.audit_schema import check_guards, check_indexes, check_schema, check_tables
 from countermark.ledger.database import connect
@@ -39,16 +41,18 @@ def audit(
     bundle_key: BundleKey | None = None,
     held: Sequence[str] = (),
     signatures: bool = True,
+    policy: TrustPolicy | None = None,
 ) -> AuditReport:
     """Check a ledger from end to end.
 
     `keys` are the public keys that may sign entries, by the 32 bytes of their fingerprint; `bundle_key` reads and judges the certificate
     of a sigstore bundle. `log_vkey` is the key of the log, without which the log's own word is taken. `anchor` is a file, by default the
-    one in the user's state directory. `held` are notes of this log that somebody keeps elsewhere. `progress` is told how many entries of
+    one in the user's state directory. `policy` says whose key events
+    count; without it none is judged. `held` are notes of this log that somebody keeps elsewhere. `progress` is told how many entries of
     how many are done. Raises `CannotTellError` only when the ledger cannot be opened: LEDGER_MISSING, LEDGER_SCHEMA, LEDGER_LOCKED,
     UNREADABLE.
     """
-    options = _Options(keys, log_vkey, anchor, progress, bundle_key, held, signatures)
+    options = _Options(keys, log_vkey, anchor, progress, bundle_key, held, signatures, policy)
     with Snapshot(path, connect(path)) as ledger:
         return _Audit(ledger, options).run()
 
@@ -62,6 +66,7 @@ class _Options:
     bundle_key: BundleKey | None
     held: Sequence[str]
     signatures: bool
+    policy: TrustPolicy | None
 
 
 @dataclass(slots=True)
@@ -78,6 +83,9 @@ class _Audit:
             with self._stage():
                 check(self.ledger, self.findings)
         entries = self._entries()
+        if self.options.policy and self.options.signatures:
+            with self._stage():
+                check_keys(self.ledger, entries.key_events, self.options.policy, self.findings)
         key, genesis = self._genesis(entries)
         head: tree.HeadRow | None = None
         if key and entries.complete:

@@ -19,6 +19,7 @@ from countermark.ledger.derive import derive, withheld
 from countermark.ledger.leaf import NO_HASH, EntryKind, Leaf
 from countermark.ledger.merkle import leaf_hash
 from countermark.ledger.prepare import derived_rows
+from countermark.ledger.read import Entry
 from countermark.ledger.snapshot import Snapshot
 from countermark.ledger.submission import GENESIS_TYPE
 
@@ -65,6 +66,7 @@ class EntryAudit:
     bundles: set[bytes] = field(default_factory=set)
     last_notice: bytes = NO_HASH
     genesis: bytes | None = None
+    key_events: list[Entry] = field(default_factory=list)
     complete: bool = False
 
     def run(self, progress: Callable[[int], None]) -> None:
@@ -105,6 +107,8 @@ class EntryAudit:
         if payload is None:
             return
         self._check_derived(stored, leaf, payload, found_rows)
+        if leaf.kind is EntryKind.KEY_EVENT:
+            self.key_events.append(Entry(stored.index, leaf, hashed, payload))
         if self.check_signatures:
             self._check_signatures(stored, leaf, payload, bundle)
         self.evaluated += 1

@@ -28,6 +28,7 @@ _FIXES: Final = {
     Code.MALFORMED: "find out which program wrote this; the log should never have admitted it",
     Code.UNSUPPORTED: "verify with a newer countermark",
     Code.UNTRUSTED: "add the signer's key to the trust policy, or distrust these entries",
+    Code.SUSPECT: "have what is true of it said again under another key; `countermark query impact --key` lists what rests on it",
     Code.SIG_UNVERIFIABLE: "give a trust policy or keys",
     Code.INCOMPLETE: "restore the missing rows from a backup",
     Code.GUARD_MISSING: "run `countermark db upgrade` on a copy and find out who changed the schema",

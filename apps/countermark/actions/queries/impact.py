@@ -97,7 +97,8 @@ def impact_listing(workspace: Workspace, asked: Asked, what: What, value: str) -
             judged.as_recorded()
         missing = [] if touched else [f"{bad}: no statement names it"]
         missing += [*judged.missing, *reach.unreadable]
-        notes = [f"decisions are judged by trust policy {view.trust.id}@{view.trust.version}", *_signed_besides(bad, reach)]
+        notes = [f"decisions are judged by trust policy {view.trust.id}@{view.trust.version}"]
+        notes += [*_signed_besides(bad, reach), *_told_of(bad, view)]
         return Listing(f"what rests on {bad}", view.head, view.effective_time, [*touched, *judged.rows], tuple(missing), tuple(notes))
 
 
@@ -105,6 +106,12 @@ def _signed_besides(bad: Bad, reach: Reach) -> list[str]:
     """What a key signed that is no statement: documents, which are named by their digest whoever signed them, and key events."""
     others = bad.signed - reach.touched.keys() if isinstance(bad, BadKey) else set()
     return [f"it also signed {name_entries(others)}, which are no statements"] if others else []
+
+
+def _told_of(bad: Bad, view: View) -> list[str]:
+    """What the log itself says of a key."""
+    told = [item for item in view.keys.told if isinstance(bad, BadKey) and item.event.key_sha256 == bad.key.raw]
+    return [f"{item}{'' if item.code is Code.OK else f' [does not count: {item.code}]'}" for item in told]
 
 
 def _bad(view: View, what: What, value: str) -> Bad:

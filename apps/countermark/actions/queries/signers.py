@@ -99,7 +99,9 @@ def _signer_row(view: View, signer: str, what: str, code: Code, entries: list[in
 
 
 def _notes(view: View) -> tuple[str, ...]:
-    return ("one person holds all roles: nobody else has answered for anything here",) if view.trust.single_operator else ()
+    """What else an auditor should know: keys that were taken away, and that nobody but the operator answers for anything."""
+    lone = ["one person holds all roles: nobody else has answered for anything here"] if view.trust.single_operator else []
+    return (*lone, *(str(told) for told in view.keys.told if told.code is Code.OK and told.event.event != "add"))
 
 
 def _pairs(evidence: Evidence) -> list[tuple[str, str]]:

@@ -7,7 +7,6 @@ that speaks against an image, are complete here, because they are walked by hash
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final, Self
 
 from countermark.actions.clock import now
@@ -22,11 +21,11 @@ from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.statement import Statement, Subject
 from countermark.attestations.times import Instant
 from countermark.attestations.trust import TrustPolicy
-from countermark.attestations.verifier import PolicyTrust, Verifier
 from countermark.contracts.decision import Decision, DecisionHead
 from countermark.contracts.evidence import Evidence, Record
 from countermark.contracts.gate import Question, decide
 from countermark.contracts.policy import ReleasePolicy
+from countermark.ledger.key_history import KeyHistory
 from countermark.ledger.leaf import EntryKind
 from countermark.ledger.read import Entry, LedgerReader
 
@@ -71,12 +70,16 @@ class View:
         self.trust = trust
         self.effective_time = effective_time
         self._gatherer = _JudgedOnce(reader, trust)
-        self._verifier = Verifier(PolicyTrust(trust))
 
-    @cached_property
+    @property
     def notices(self) -> tuple[Entry, ...]:
         """Every notice, oldest first."""
-        return self.reader.notices()
+        return self._gatherer.notices
+
+    @property
+    def keys(self) -> KeyHistory:
+        """What the key events of the log leave of each key."""
+        return self._gatherer.keys
 
     @property
     def head(self) -> DecisionHead:
@@ -129,7 +132,7 @@ class View:
         record = self._gatherer.judge(entry)
         if record:
             return Signed(record.signers, keys, record.code)
-        principals, code = signers_of(self._verifier.judge_signatures(entry.envelope, Instant.from_ms(entry.leaf.admitted_ms)))
+        principals, code = signers_of(self._gatherer.signatures(entry))
         return Signed(principals, keys, code)
 
     def decide(self, subject: Digest, policy: ReleasePolicy, without: Collection[Digest] = ()) -> Decision:
