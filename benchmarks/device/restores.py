@@ -13,8 +13,8 @@ from benchmarks.restore.ours import detail_of, prove_placement
 from countermark.attestations.errors import RefusedError
 from countermark.cuda_restore.cpu_device import CpuDevice, Deferral
 from countermark.cuda_restore.device import Device
-from countermark.cuda_restore.pool import READERS
 from countermark.cuda_restore.session import RankSession, RankSource, rank_session
+from countermark.cuda_restore.slabs import READERS
 from countermark.cuda_restore.store import Folder
 
 

@@ -9,7 +9,7 @@ taken one after another on one thread, by the engine's own functions, over the d
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 
@@ -23,10 +23,11 @@ from countermark.cuda_restore.cpu_device import CpuDevice, Deferral
 from countermark.cuda_restore.device import STATUS_BYTES
 from countermark.cuda_restore.manifest import ObjectDescriptor
 from countermark.cuda_restore.plan import PlacementPlan, plan_placement, spans_max
-from countermark.cuda_restore.pool import PIECE_BYTES, READERS
+from countermark.cuda_restore.pool import PIECE_BYTES
 from countermark.cuda_restore.reader import read_head
 from countermark.cuda_restore.request import RestoreRequest
 from countermark.cuda_restore.session import RankSession, RankSource, rank_session
+from countermark.cuda_restore.slabs import READERS, Slab, slab_bytes_max, slabs_of
 from countermark.cuda_restore.store import Folder
 from countermark.cuda_restore.stream import StreamLayout
 
@@ -38,23 +39,25 @@ def open_costs(data: DataSet) -> Iterator[Run]:
     with CpuDevice(Deferral.EAGER) as device, rank_session(source, device) as session, Folder.at(data.chunks) as chunks:
         if not isinstance(session, RankSession):
             raise CannotTellError(Code.UNSUPPORTED, f"the data set cannot be restored: {session.error}", fix="generate it again")
-        request, objects = session.request, data.loaded.manifest.objects
-        plan = plan_of(request)
-        largest = max(one.size_bytes for one in objects)
+        request, slabs = session.request, slabs_of(data.loaded.manifest.objects, session.request.bounds)
+        plan, largest = plan_of(request, slabs), slab_bytes_max(slabs)
         slot = device.stage(largest, spans_max(largest, request.arena, request.blocks))
         status, stream = device.allocate(STATUS_BYTES), device.new_stream()
 
         def run() -> Callable[[], Detail]:
             read = hashed = placed = 0
-            for one, spans in zip(objects, plan.slabs, strict=True):
+            for slab, spans in zip(slabs, plan.slabs, strict=True):
+                for one in slab.objects:
+                    into = slot.payload.data[one.start - slab.start : one.end - slab.start]
+                    begun = time.perf_counter_ns()
+                    read_object(chunks, one, into)
+                    had_read = time.perf_counter_ns()
+                    hash_object(one, into)
+                    hashed += time.perf_counter_ns() - had_read
+                    read += had_read - begun
                 begun = time.perf_counter_ns()
-                read_object(chunks, one, slot.payload.data)
-                had_read = time.perf_counter_ns()
-                hash_object(one, slot.payload.data)
-                had_hashed = time.perf_counter_ns()
                 device.scatter(slot, spans, request.destination, status, stream)
-                placed += time.perf_counter_ns() - had_hashed
-                read, hashed = read + had_read - begun, hashed + had_hashed - had_read
+                placed += time.perf_counter_ns() - begun
             return lambda: {"bytes": data.encoded_bytes, "read": read, "hash": hashed, "place": placed}
 
         yield run
@@ -81,13 +84,13 @@ def open_disk(data: DataSet) -> Iterator[Run]:
         yield run
 
 
-def plan_of(request: RestoreRequest) -> PlacementPlan:
+def plan_of(request: RestoreRequest, slabs: Sequence[Slab]) -> PlacementPlan:
     """The proven plan that a restore of `request` makes."""
     manifest = request.loaded.manifest
     with Folder.at(request.chunks) as chunks:
         head = read_head(chunks, manifest)
     stream = StreamLayout.read(head, manifest, request.arena.layout, manifest.objects[0].file_name)
-    return plan_placement(stream, manifest.objects, request.arena, request.blocks)
+    return plan_placement(stream, slabs, request.arena, request.blocks)
 
 
 def read_object(chunks: Folder, one: ObjectDescriptor, into: memoryview) -> None:

@@ -10,10 +10,10 @@ from benchmarks.restore.dataset import DataSet
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import CannotTellError
 from countermark.cuda_restore.cpu_device import CpuDevice, Deferral
+from countermark.cuda_restore.occupancy import high_water
 from countermark.cuda_restore.readback import bad_pages, by_reference
 from countermark.cuda_restore.result import RestoreResult
 from countermark.cuda_restore.session import RankSession, RankSource, rank_session
-from countermark.cuda_restore.trace_rules import high_water
 
 
 @contextmanager

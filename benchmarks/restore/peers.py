@@ -21,7 +21,7 @@ from benchmarks.restore.dataset import DataSet
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import CannotTellError, InputError
 from countermark.cuda_restore.device import Bytes
-from countermark.cuda_restore.pool import READERS
+from countermark.cuda_restore.slabs import READERS
 
 _INSTALL = "install the peers: pip install -r requirements-bench.txt"
 

@@ -10,7 +10,7 @@ from benchmarks.restore.contenders import COSTS, DISK, NAIVE, OURS, ROWS
 from benchmarks.restore.machine import cores
 from benchmarks.restore.rounds import Rounds
 from benchmarks.restore.worker import Sample
-from countermark.cuda_restore.pool import READERS
+from countermark.cuda_restore.slabs import READERS
 from countermark.cuda_restore.timing import Phase
 
 LIMIT_GOAL: Final = 0.85

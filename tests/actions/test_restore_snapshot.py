@@ -28,10 +28,10 @@ from countermark.cuda_restore.cuda_probe import probe_cuda
 from countermark.cuda_restore.device import DriverState
 from countermark.cuda_restore.events import Authenticated, Submitted
 from countermark.cuda_restore.oracle_prompt import OracleShape
-from countermark.cuda_restore.pool import Bounds
 from countermark.cuda_restore.request import Authenticate
 from countermark.cuda_restore.restore_plan import RestorePlan
 from countermark.cuda_restore.result import RestoreOutcome
+from countermark.cuda_restore.slabs import Bounds
 from countermark.recorders.recording import Recording
 
 SHAPE = OracleShape(ranks=2, tokens=512)
@@ -196,7 +196,8 @@ class TestRun:
         failed = ran.runs[1].result
         assert failed.failure is not None
         assert (failed.failure.object, failed.failure.cause) == (index, str(Code.BAD_DIGEST))
-        assert not any(isinstance(event, Submitted | Authenticated) and event.object == index for event in failed.trace.events)
+        assert not any(isinstance(event, Authenticated) and event.object == index for event in failed.trace.events)
+        assert not any(isinstance(event, Submitted) and event.slab == index for event in failed.trace.events)
         assert f"rank 1 object {index}" in {finding.subject for finding in ran.findings}
         assert 1 not in ran.limits
 

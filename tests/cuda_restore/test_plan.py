@@ -12,6 +12,7 @@ from countermark.cuda_restore.arena import NULL_BLOCK, POISON, Arena, BlockTable
 from countermark.cuda_restore.device import Bytes
 from countermark.cuda_restore.geometry import MAX_SLOTS, Geometry
 from countermark.cuda_restore.plan import PlacementPlan, plan_placement, spans_max
+from countermark.cuda_restore.slabs import Slab
 from countermark.cuda_restore.spans import SpanTable
 from countermark.cuda_restore.stream import StreamLayout
 
@@ -26,6 +27,11 @@ def small_arena(spare: int = 3, alignment: int = 1) -> tuple[Arena, BlockTable]:
     capacities = [count + 1 + spare for count in geometry.block_counts]
     arena = Arena.of(geometry.layout, capacities, page_alignment_bytes=alignment)
     return arena, BlockTable.shuffled(geometry.block_counts, capacities, 5)
+
+
+def slabs(encoded_bytes: int, object_bytes: int) -> tuple[Slab, ...]:
+    """Every object a slab of its own."""
+    return tuple(Slab(one.index, (one,)) for one in cut(encoded_bytes, object_bytes))
 
 
 def placed(plan: PlacementPlan, data: Bytes, object_bytes: int, size: int) -> Bytes:
@@ -57,7 +63,7 @@ def test_any_plan_places_every_page_byte_once(geometry: Geometry, object_bytes: 
     capacities = [count + 1 + spare for count in geometry.block_counts]
     arena = Arena.of(geometry.layout, capacities, page_alignment_bytes=alignment)
     blocks = BlockTable.shuffled(geometry.block_counts, capacities, seed)
-    plan = plan_placement(stream, cut(stream.encoded_bytes, object_bytes), arena, blocks)
+    plan = plan_placement(stream, slabs(stream.encoded_bytes, object_bytes), arena, blocks)
     data = np.random.default_rng(seed).integers(0, 256, stream.encoded_bytes, np.uint8)
     assert np.array_equal(placed(plan, data, object_bytes, arena.size_bytes), wanted(stream, data, arena, blocks))
     assert plan.proven_bytes == geometry.payload_bytes
@@ -68,7 +74,7 @@ def test_any_plan_places_every_page_byte_once(geometry: Geometry, object_bytes: 
 def test_an_object_of_nothing_but_header_has_no_slab() -> None:
     stream = StreamLayout.of(small_geometry())
     arena, blocks = small_arena()
-    plan = plan_placement(stream, cut(stream.encoded_bytes, stream.header_bytes), arena, blocks)
+    plan = plan_placement(stream, slabs(stream.encoded_bytes, stream.header_bytes), arena, blocks)
     assert not len(plan.slabs[0])
     assert plan.launches == len(plan.slabs) - 1
 
@@ -76,13 +82,13 @@ def test_an_object_of_nothing_but_header_has_no_slab() -> None:
 def test_aligned_pages_promise_vectors_whatever_the_header_takes() -> None:
     stream = StreamLayout.of(small_geometry())
     assert stream.header_bytes % 16
-    plan = plan_placement(stream, cut(stream.encoded_bytes, 1024), *small_arena())
+    plan = plan_placement(stream, slabs(stream.encoded_bytes, 1024), *small_arena())
     assert {table.alignment for table in plan.slabs} == {16}
 
 
 def test_odd_strides_promise_single_bytes() -> None:
     stream = StreamLayout.of(small_geometry())
-    plan = plan_placement(stream, cut(stream.encoded_bytes, 1024), *small_arena(alignment=24))
+    plan = plan_placement(stream, slabs(stream.encoded_bytes, 1024), *small_arena(alignment=24))
     assert {table.alignment for table in plan.slabs} == {1, 16}  # pages of 512 bytes at multiples of 528 still fit
     assert all(table.alignment == 1 for table in plan.slabs[5:])
 
@@ -91,14 +97,14 @@ def test_other_block_counts_than_the_stream_are_refused() -> None:
     stream = StreamLayout.of(small_geometry())
     arena, _ = small_arena()
     with pytest.raises(InputError, match="were allocated"):
-        plan_placement(stream, cut(stream.encoded_bytes, 1024), arena, BlockTable.shuffled((7, 2, 1), arena.capacities, 1))
+        plan_placement(stream, slabs(stream.encoded_bytes, 1024), arena, BlockTable.shuffled((7, 2, 1), arena.capacities, 1))
 
 
 def test_a_stream_whose_objects_leave_a_gap_is_refused() -> None:
     stream = StreamLayout.of(small_geometry())
-    objects = cut(stream.encoded_bytes, 1024)
+    cuts = slabs(stream.encoded_bytes, 1024)
     with pytest.raises(InputError):
-        plan_placement(stream, (*objects[:2], *objects[3:]), *small_arena())
+        plan_placement(stream, (*cuts[:2], *cuts[3:]), *small_arena())
 
 
 @pytest.mark.parametrize(
@@ -151,6 +157,6 @@ def test_the_smallest_arena_has_one_spare_block_a_group() -> None:
 
 def test_a_table_that_places_nothing_is_empty() -> None:
     stream = StreamLayout.of(small_geometry())
-    plan = plan_placement(stream, cut(stream.encoded_bytes, stream.header_bytes), *small_arena())
+    plan = plan_placement(stream, slabs(stream.encoded_bytes, stream.header_bytes), *small_arena())
     assert isinstance(plan.slabs[0], SpanTable)
     assert plan.slabs[0].total_bytes == 0

@@ -14,7 +14,8 @@ from countermark.attestations.errors import InputError, UsageError
 from countermark.cuda_restore.cpu_device import CpuDevice
 from countermark.cuda_restore.device import Bytes, DriverError, Event
 from countermark.cuda_restore.events import Authenticated, Discarded, ReadBegun
-from countermark.cuda_restore.pool import Bounds, ReaderPool
+from countermark.cuda_restore.pool import ReaderPool
+from countermark.cuda_restore.slabs import Bounds, Slab, slabs_of
 from countermark.cuda_restore.staging import FillingSlot, RingClosedError, StagingRing, StateError
 from countermark.cuda_restore.store import Folder
 from countermark.cuda_restore.trace import Recorder
@@ -27,13 +28,18 @@ def snapshot(tmp_path: Path) -> Snapshot:
     return small_snapshot(tmp_path / "store")
 
 
+def slabs(snapshot: Snapshot) -> tuple[Slab, ...]:
+    """Every object alone, as a small number of objects is cut."""
+    return slabs_of(snapshot.loaded.manifest.objects, Bounds())
+
+
 @contextmanager
 def pool_of(snapshot: Snapshot, device: CpuDevice, *, slots: int, readers: int, recorder: Recorder | None = None) -> Iterator[ReaderPool]:
     with (
         StagingRing(device, slots=slots, payload_bytes=1024, max_spans=8) as ring,
         Folder.at(snapshot.chunks) as chunks,
     ):
-        with ReaderPool(chunks, snapshot.loaded.manifest.objects, ring, readers, recorder or Recorder()) as pool:
+        with ReaderPool(chunks, slabs(snapshot), ring, readers, recorder or Recorder()) as pool:
             yield pool
         held = [ring.acquire() for _ in range(slots)]  # blocks for ever if a slot was lost
         for slot in held:
@@ -53,7 +59,8 @@ def test_objects_come_in_order_through_any_number_of_slots(snapshot: Snapshot, s
         assert pool.read_ns > 0
         assert pool.hash_ns > 0
     begun = [event.object for event in recorder.trace.events if isinstance(event, ReadBegun)]
-    assert begun == [one.index for one in snapshot.loaded.manifest.objects]
+    assert sorted(begun) == [one.index for one in snapshot.loaded.manifest.objects]
+    assert begun == sorted(begun) or readers > 1 < slots
 
 
 @pytest.mark.parametrize("handed", [0, 1, 3])
@@ -65,8 +72,8 @@ def test_leaving_early_returns_every_slot_and_ends_every_thread(snapshot: Snapsh
         for index in range(handed):
             pool.hand_over(index).discard()
     assert threading.active_count() == threads
-    begun = [event.object for event in recorder.trace.events if isinstance(event, ReadBegun)]
-    discarded = [event.object for event in recorder.trace.events if isinstance(event, Discarded)]
+    begun = sorted(event.slab for event in recorder.trace.events if isinstance(event, ReadBegun))
+    discarded = [event.slab for event in recorder.trace.events if isinstance(event, Discarded)]
     assert sorted(discarded) == begun[handed:]
 
 
@@ -116,7 +123,7 @@ def test_a_ticket_that_cannot_be_waited_for_is_raised_at_its_object(snapshot: Sn
     device = BadTicket()
     ring = StagingRing(device, slots=1, payload_bytes=1024, max_spans=8)
     submit(device, ring, ring.acquire())
-    with Folder.at(snapshot.chunks) as chunks, ReaderPool(chunks, snapshot.loaded.manifest.objects, ring, readers, Recorder()) as pool:
+    with Folder.at(snapshot.chunks) as chunks, ReaderPool(chunks, slabs(snapshot), ring, readers, Recorder()) as pool:
         pool.await_begun(0)
         with pytest.raises(DriverError, match="cuEventSynchronize"):
             pool.await_authenticated(0)
@@ -139,7 +146,7 @@ def test_a_last_ticket_that_cannot_be_waited_for_is_raised_when_settling(snapsho
     device = LateTicket()
     device.fails_at = fails_at
     ring = StagingRing(device, slots=2, payload_bytes=1024, max_spans=8)
-    with Folder.at(snapshot.chunks) as chunks, ReaderPool(chunks, snapshot.loaded.manifest.objects, ring, 2, Recorder()) as pool:
+    with Folder.at(snapshot.chunks) as chunks, ReaderPool(chunks, slabs(snapshot), ring, 2, Recorder()) as pool:
         for one in snapshot.loaded.manifest.objects:
             submit(device, ring, pool.hand_over(one.index))
         with pytest.raises(DriverError, match="cuEventSynchronize"):
@@ -151,7 +158,7 @@ def test_a_ring_that_is_closed_meanwhile_ends_the_readers(snapshot: Snapshot) ->
     with CpuDevice() as device:
         ring = StagingRing(device, slots=1, payload_bytes=1024, max_spans=8)
         held = ring.acquire()
-        with Folder.at(snapshot.chunks) as chunks, ReaderPool(chunks, snapshot.loaded.manifest.objects, ring, 2, Recorder()) as pool:
+        with Folder.at(snapshot.chunks) as chunks, ReaderPool(chunks, slabs(snapshot), ring, 2, Recorder()) as pool:
             ring.close()
             with pytest.raises(RingClosedError):
                 pool.await_authenticated(0)
@@ -189,7 +196,7 @@ def test_a_reader_that_cannot_be_started_leaves_nothing_running(snapshot: Snapsh
 
     with CpuDevice() as device, StagingRing(device, slots=2, payload_bytes=1024, max_spans=8) as ring, Folder.at(snapshot.chunks) as chunks:
         monkeypatch.setattr(threading.Thread, "start", fail_at_the_second)
-        pool = ReaderPool(chunks, snapshot.loaded.manifest.objects, ring, 2, Recorder())
+        pool = ReaderPool(chunks, slabs(snapshot), ring, 2, Recorder())
         with pytest.raises(RuntimeError, match="new thread"), pool:
             pass
         monkeypatch.undo()

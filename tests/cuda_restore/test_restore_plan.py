@@ -11,9 +11,9 @@ from snapshots import small_snapshot
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.errors import InputError, InvalidDocumentError
-from countermark.cuda_restore.pool import Bounds
 from countermark.cuda_restore.request import Authenticate
 from countermark.cuda_restore.restore_plan import LivePlan, Metrics, Prompt, RankPlan, RestorePlan
+from countermark.cuda_restore.slabs import Bounds
 
 CONTEXT = "b" * 64
 RANK = {"rank": 0, "manifest": "rank0/manifest.json", "chunks": "rank0/chunks", "device": "cpu"}

@@ -28,9 +28,10 @@ from countermark.cuda_restore.events import (
     TraceEvent,
     Verified,
 )
+from countermark.cuda_restore.occupancy import HighWater, high_water
 from countermark.cuda_restore.timing import Phase
 from countermark.cuda_restore.trace import Recorder, Trace, encode_traces, parse_traces
-from countermark.cuda_restore.trace_rules import HighWater, check_trace, high_water
+from countermark.cuda_restore.trace_rules import check_trace
 
 MANIFEST = Digest.of(DigestKind.FILE, b"manifest")
 LAYOUT = Digest.of(DigestKind.FILE, b"layout")
@@ -39,7 +40,7 @@ Events = list[TraceEvent]
 
 
 def read(index: int, slot: int, size: int = 100) -> Events:
-    return [ReadBegun(index, slot, size), Authenticated(index, OBJECT)]
+    return [ReadBegun(index, index, slot, size), Authenticated(index, OBJECT)]
 
 
 def sound(batch: int = 1) -> Events:
@@ -54,8 +55,8 @@ def sound(batch: int = 1) -> Events:
         *read(1, 1),
         Submitted(0, 2, 80),
         Submitted(1, 2, 100),
-        ReadBegun(2, 0, 100),
-        ReadBegun(3, 1, 100),
+        ReadBegun(2, 2, 0, 100),
+        ReadBegun(3, 3, 1, 100),
         Authenticated(3, OBJECT),
         Authenticated(2, OBJECT),
         Submitted(2, 2, 100),
@@ -70,7 +71,7 @@ def failed() -> Events:
     """The third object is not what was promised."""
     return [
         *sound()[:12],
-        ReadBegun(3, 1, 100),
+        ReadBegun(3, 3, 1, 100),
         Discarded(2),
         Discarded(3),
         Failed(Phase.READER_WAIT, 2, "BAD_DIGEST"),
@@ -134,7 +135,7 @@ BROKEN: list[tuple[str, Events]] = [
     ("restore.placement-exact", without(sound(), Planned)),
     ("restore.placement-exact", changed(sound(), at(sound(), Planned), Planned(4, 8, 379))),
     ("restore.placement-exact", changed(sound(), at(sound(), Submitted), Submitted(0, 2, 79))),
-    ("restore.slot-ticket", [*sound()[:3], ReadBegun(1, 0, 100), *sound()[3:7], *sound()[8:]]),
+    ("restore.slot-ticket", [*sound()[:3], ReadBegun(1, 1, 0, 100), *sound()[3:7], *sound()[8:]]),
     ("restore.slot-ticket", [*sound()[:3], *sound()[3:7], Submitted(3, 1, 100), *sound()[7:]]),
     ("restore.counters", changed(sound(), at(sound(), Completed), Completed(380, 4, 4, 380, 0))),
     ("restore.counters", changed(sound(), at(sound(), Completed), Completed(400, 3, 4, 380, 0))),
@@ -178,7 +179,7 @@ def test_a_finding_names_the_line_and_what_must_hold() -> None:
 def test_high_water_counts_what_slots_hold() -> None:
     assert high_water(Trace(tuple(sound()))) == HighWater(2, 200)
     assert high_water(Trace(())) == HighWater(0, 0)
-    assert high_water(Trace((*sound()[:3], Discarded(0), ReadBegun(1, 1, 50)))) == HighWater(1, 100)
+    assert high_water(Trace((*sound()[:3], Discarded(0), ReadBegun(1, 1, 1, 50)))) == HighWater(1, 100)
 
 
 VOCABULARY: tuple[type[TraceEvent], ...] = get_args(TraceEvent)
@@ -208,8 +209,8 @@ def test_no_trace_is_no_trace() -> None:
         (b"{}\n", Code.UNKNOWN_NAME),
         (b'{"event":"ordered","object":1}\n', Code.SCHEMA_INVALID),
         (b'{"event":"discarded"}\n', Code.SCHEMA_INVALID),
-        (b'{"event":"discarded","object":"1"}\n', Code.BAD_NUMBER),
-        (b'{"event":"discarded","object":true}\n', Code.BAD_NUMBER),
+        (b'{"event":"discarded","slab":"1"}\n', Code.BAD_NUMBER),
+        (b'{"event":"discarded","slab":true}\n', Code.BAD_NUMBER),
         (b'{"event":"failed","cause":"X","object":null,"phase":"lunch"}\n', Code.UNKNOWN_NAME),
         (b'{"event":"manifest-reread","manifest":"file:sha256:abc123"}\n', Code.BAD_DIGEST),
         (b'{"event":"verified"}', Code.SCHEMA_INVALID),

@@ -14,9 +14,9 @@ from snapshots import Snapshot, small_snapshot
 from countermark.attestations.errors import CountermarkError
 from countermark.cuda_restore.cuda_device import CudaDevice
 from countermark.cuda_restore.page_digest import page_digests
-from countermark.cuda_restore.pool import Bounds
 from countermark.cuda_restore.result import RestoreResult
 from countermark.cuda_restore.session import RankSource, rank_session
+from countermark.cuda_restore.slabs import Bounds
 from countermark.cuda_restore.trace_rules import check_trace
 
 Report = dict[str, object]

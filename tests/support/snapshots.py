@@ -22,10 +22,11 @@ from countermark.cuda_restore.identity import (
     revision_identity,
     salt_of,
 )
-from countermark.cuda_restore.pool import DEFAULT_BOUNDS, Bounds, open_ring
+from countermark.cuda_restore.pool import open_ring
 from countermark.cuda_restore.reader import LoadedManifest
 from countermark.cuda_restore.request import Authenticate, Interference, RestoreRequest
 from countermark.cuda_restore.result import RestoreResult
+from countermark.cuda_restore.slabs import DEFAULT_BOUNDS, Bounds
 from countermark.cuda_restore.staging import StagingRing
 from countermark.cuda_restore.store import CHUNKS
 from countermark.cuda_restore.topology import topology_of, topology_sha256

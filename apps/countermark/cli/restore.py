@@ -115,8 +115,8 @@ def run(
         from countermark.actions.restore.run import Asked, run_restore
         from countermark.cli.progress import count_progress
         from countermark.cli.render_restore import run_report
-        from countermark.cuda_restore.pool import Bounds
         from countermark.cuda_restore.request import Authenticate
+        from countermark.cuda_restore.slabs import Bounds
 
         asked = Asked(
             manifests=tuple(manifests),

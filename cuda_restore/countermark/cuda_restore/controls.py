@@ -25,6 +25,7 @@ from countermark.cuda_restore.reference import page_homes
 from countermark.cuda_restore.root import SnapshotRoot
 from countermark.cuda_restore.rungs import Control, Rung
 from countermark.cuda_restore.session import RankSession
+from countermark.cuda_restore.slabs import slabs_of
 from countermark.cuda_restore.spans import SpanTable, prove_coverage
 from countermark.cuda_restore.store import Folder
 from countermark.cuda_restore.stream import StreamLayout
@@ -105,7 +106,8 @@ def _plan(session: RankSession) -> tuple[tuple[SpanTable, ...], NDArray[np.void]
     manifest = request.loaded.manifest
     with Folder.at(request.chunks) as chunks:
         stream = StreamLayout.read(read_head(chunks, manifest), manifest, request.arena.layout, manifest.objects[0].file_name)
-    return plan_placement(stream, manifest.objects, request.arena, request.blocks).slabs, page_homes(request.arena, request.blocks)
+    slabs = slabs_of(manifest.objects, request.bounds)
+    return plan_placement(stream, slabs, request.arena, request.blocks).slabs, page_homes(request.arena, request.blocks)
 
 
 def _refuses(tables: tuple[SpanTable, ...], owed: NDArray[np.void], change: Callable[[SpanTable], SpanTable]) -> bool:

@@ -1,6 +1,6 @@
 """One restore on one rank: authenticate, place, prove. It ends verified, or with the whole prefix to be recomputed.
 
-    re-read the manifest -> readers authenticate objects in their slots -> parse the first object's header -> plan and prove
+    re-read the manifest -> readers authenticate slabs of objects in their slots -> parse the first object's header -> plan and prove
     -> open the placement behind the prerequisite -> submit in manifest order -> wait -> compare the counters -> read back
 
 The coordinating thread does the right-hand side of that and submits; the readers read and hash. What must not be forgotten is not
@@ -8,7 +8,7 @@ checked here but cannot be written: a slot's bytes exist only after its ticket w
 """
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -38,6 +38,7 @@ from countermark.cuda_restore.pool import ReaderPool
 from countermark.cuda_restore.reader import reload_manifest
 from countermark.cuda_restore.request import Authenticate, Interference, RestoreRequest
 from countermark.cuda_restore.result import Counters, PageReadBack, RestoreOutcome, RestoreResult, requested
+from countermark.cuda_restore.slabs import Slab, slab_bytes_max, slabs_of
 from countermark.cuda_restore.spans import SpanTable
 from countermark.cuda_restore.staging import Placement, PlacementStats, StagingRing, StateError, begin
 from countermark.cuda_restore.store import Folder
@@ -71,10 +72,11 @@ class _Restore:
         self._request, self._ring, self._prerequisite = request, ring, prerequisite
         self._interference, self._recorder = interference, recorder
         self._manifest = request.loaded.manifest
-        self._readers = _readers(request, ring)
+        self._slabs = slabs_of(self._manifest.objects, request.bounds)
+        self._readers = _readers(request, ring, self._slabs)
         self._batch = self._readers if request.authenticate is Authenticate.BATCH else 1
         self._object: int | None = None
-        self._source_bytes = self._slabs = self._launches = self._placed_bytes = self._device_error = 0
+        self._source_bytes = self._planned = self._launches = self._placed_bytes = self._device_error = 0
         self._read_ns = self._hash_ns = 0
         self._watch = Stopwatch()
 
@@ -97,7 +99,7 @@ class _Restore:
         self._reread()
         with Folder.at(self._request.chunks) as chunks:
             self._watch.switch(Phase.READER_WAIT)
-            with ReaderPool(chunks, self._manifest.objects, self._ring, self._readers, self._recorder) as pool:
+            with ReaderPool(chunks, self._slabs, self._ring, self._readers, self._recorder) as pool:
                 try:
                     plan = self._plan(pool)
                     with self._placement() as placement:
@@ -118,17 +120,18 @@ class _Restore:
 
     def _plan(self, pool: ReaderPool) -> PlacementPlan:
         """Parse the header of the first object, which is authenticated by now, and prove the tables."""
-        self._await(pool, 0)
+        self._await(pool, self._slabs[0])
+        self._object = 0
         self._watch.switch(Phase.PLAN)
         request, first = self._request, self._manifest.objects[0]
-        head = bytes(pool.await_authenticated(0)[:HEAD_BYTES_MAX])
+        head = bytes(pool.await_authenticated(0)[: min(first.size_bytes, HEAD_BYTES_MAX)])
         stream = StreamLayout.read(head, self._manifest, request.arena.layout, first.file_name)
         self._record(HeaderParsed(Digest(DigestKind.FILE, request.arena.layout.sha256), stream.header_bytes))
-        plan = plan_placement(stream, self._manifest.objects, request.arena, request.blocks)
+        plan = plan_placement(stream, self._slabs, request.arena, request.blocks)
         if request.arena.size_bytes > request.destination.size:
             message = f"the arena takes {request.arena.size_bytes} bytes, its buffer has {request.destination.size}"
             raise InputError(Code.TOO_LARGE, message, fix="allocate the whole arena")
-        self._slabs = plan.launches
+        self._planned = plan.launches
         self._record(Planned(plan.launches, plan.spans, plan.proven_bytes))
         return plan
 
@@ -156,35 +159,37 @@ class _Restore:
         self._record(Aborted())
 
     def _submit_all(self, pool: ReaderPool, plan: PlacementPlan, placement: Placement) -> None:
-        count = len(self._manifest.objects)
-        for first in range(0, count, self._batch):
-            members = range(first, min(first + self._batch, count))
-            for index in members:
-                self._await(pool, index)
+        for first in range(0, len(self._slabs), self._batch):
+            batch = self._slabs[first : first + self._batch]
+            for slab in batch:
+                self._await(pool, slab)
             self._watch.switch(Phase.COPY_SUBMIT)
-            for index in members:
-                self._object = index
-                self._submit(pool, plan.slabs[index], placement, index)
+            for slab in batch:
+                self._object = slab.objects[0].index
+                self._submit(pool, plan.slabs[slab.index], placement, slab)
         self._object = None
 
-    def _await(self, pool: ReaderPool, index: int) -> None:
-        """Wait for an object: for its slot first, then for its reader."""
-        self._object = index
+    def _await(self, pool: ReaderPool, slab: Slab) -> None:
+        """Wait for a slab: for its slot first, then for its reader."""
+        self._object = slab.objects[0].index
         self._watch.switch(Phase.SLOT_WAIT)
-        pool.await_begun(index)
+        pool.await_begun(slab.index)
         self._watch.switch(Phase.READER_WAIT)
-        pool.await_authenticated(index)
+        try:
+            pool.await_authenticated(slab.index)
+        finally:
+            self._object = pool.reached(slab.index)
 
-    def _submit(self, pool: ReaderPool, spans: SpanTable, placement: Placement, index: int) -> None:
+    def _submit(self, pool: ReaderPool, spans: SpanTable, placement: Placement, slab: Slab) -> None:
         if self._interference:
-            spans = self._interference.disturb(index, pool.await_authenticated(index), spans)
-        self._source_bytes += self._manifest.objects[index].size_bytes
+            spans = self._interference.disturb(slab.index, pool.await_authenticated(slab.index), spans)
+        self._source_bytes += slab.size_bytes
         if not len(spans):  # nothing but header
-            self._record(Discarded(index))
-            pool.hand_over(index).discard()
+            self._record(Discarded(slab.index))
+            pool.hand_over(slab.index).discard()
             return
-        self._record(Submitted(index, len(spans), spans.total_bytes))
-        placement.submit(pool.hand_over(index), spans)
+        self._record(Submitted(slab.index, len(spans), spans.total_bytes))
+        placement.submit(pool.hand_over(slab.index), spans)
         self._launches += 1
 
     def _finish(self, pool: ReaderPool, placement: Placement) -> PlacementStats:
@@ -192,7 +197,7 @@ class _Restore:
         pool.settle()
         stats = placement.finish()
         self._placed_bytes, self._device_error = stats.status.placed_bytes, stats.status.error
-        self._record(Completed(self._source_bytes, self._slabs, self._launches, self._placed_bytes, self._device_error))
+        self._record(Completed(self._source_bytes, self._planned, self._launches, self._placed_bytes, self._device_error))
         return stats
 
     def _check(self, plan: PlacementPlan, stats: PlacementStats) -> None:
@@ -231,7 +236,7 @@ class _Restore:
             manifest=self._request.loaded.digest,
             placed_bytes=self._placed_bytes if outcome is RestoreOutcome.VERIFIED else 0,
             objects=len(self._manifest.objects),
-            counters=Counters(self._source_bytes, self._slabs, self._launches, self._device_error),
+            counters=Counters(self._source_bytes, self._planned, self._launches, self._device_error),
             timing=self._watch.stop(readers_read_ns=self._read_ns, readers_hash_ns=self._hash_ns),
             trace=self._recorder.trace,
             error=error,
@@ -242,11 +247,8 @@ class _Restore:
         self._recorder.record(event)
 
 
-def _readers(request: RestoreRequest, ring: StagingRing) -> int:
-    """How many objects can be read at once through `ring`; a `StateError` when its slots do not fit the request."""
-    objects = request.loaded.manifest.objects
-    if ring.capacity_bytes > request.bounds.retained_bytes or ring.capacity_bytes // len(ring.lanes) < max(
-        one.size_bytes for one in objects
-    ):
+def _readers(request: RestoreRequest, ring: StagingRing, slabs: Sequence[Slab]) -> int:
+    """How many slabs can be read at once through `ring`; a `StateError` when its slots do not fit the request."""
+    if ring.capacity_bytes > request.bounds.retained_bytes or ring.capacity_bytes // len(ring.lanes) < slab_bytes_max(slabs):
         raise StateError("the slots of the ring do not fit the request; open the ring for this manifest and these bounds")
-    return min(request.bounds.readers, len(ring.lanes), len(objects))
+    return min(request.bounds.readers, len(ring.lanes), len(slabs))

@@ -13,7 +13,7 @@ from countermark.cuda_restore.timing import Phase
 
 @dataclass(frozen=True, slots=True)
 class Requested:
-    """The beginning. No object is placed before the `batch` objects around it are authenticated; `retained_bytes` bounds host memory."""
+    """The beginning. No slab is placed before the `batch` slabs around it are authenticated; `retained_bytes` bounds host memory."""
 
     name: ClassVar = "requested"
     rank: int
@@ -43,10 +43,11 @@ class ManifestReread:
 
 @dataclass(frozen=True, slots=True)
 class ReadBegun:
-    """A reader has a free slot, number `slot`, and begins to read an object of `bytes` into it."""
+    """A reader has slot number `slot` for a slab, and begins to read an object of `bytes`, which belongs to that slab, into it."""
 
     name: ClassVar = "read-begun"
     object: int
+    slab: int
     slot: int
     bytes: int
 
@@ -88,20 +89,20 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """An object's slab goes to the device."""
+    """A slab goes to the device: one copy, one launch."""
 
     name: ClassVar = "submitted"
-    object: int
+    slab: int
     spans: int
     bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Discarded:
-    """An object's slot is returned with nothing placed from it."""
+    """A slab's slot is returned with nothing placed from it."""
 
     name: ClassVar = "discarded"
-    object: int
+    slab: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from countermark.cuda_restore.arena import Arena, BlockTable
 from countermark.cuda_restore.device import Buffer, Bytes
-from countermark.cuda_restore.pool import DEFAULT_BOUNDS, Bounds
 from countermark.cuda_restore.reader import LoadedManifest
+from countermark.cuda_restore.slabs import DEFAULT_BOUNDS, Bounds
 from countermark.cuda_restore.spans import SpanTable
 
 
 class Authenticate(StrEnum):
-    """What must be authenticated before any of it is placed: each object, or as many as are read at once."""
+    """What must be authenticated before any of it is placed: the objects of each slab, or of as many slabs as are read at once."""
 
     OBJECT = "object"
     BATCH = "batch"
@@ -32,7 +32,7 @@ class Interference(Protocol):
         ...
 
     def disturb(self, index: int, payload: Bytes, spans: SpanTable) -> SpanTable:
-        """Change the authenticated bytes of object `index` in place, or return other spans than were planned and proven."""
+        """Change the authenticated bytes of slab `index` in place, or return other spans than were planned and proven."""
         ...
 
 

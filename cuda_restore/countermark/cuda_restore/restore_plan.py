@@ -15,10 +15,10 @@ from countermark.attestations.documents import Document, load_document, read_fil
 from countermark.attestations.errors import InputError, InvalidDocumentError
 from countermark.attestations.located import JsonValue
 from countermark.cuda_restore.identity import CHUNK_TOKENS
-from countermark.cuda_restore.pool import READERS, RETAINED_BYTES, Bounds
 from countermark.cuda_restore.reader import LoadedManifest
 from countermark.cuda_restore.request import Authenticate
 from countermark.cuda_restore.session import RankSource
+from countermark.cuda_restore.slabs import READERS, RETAINED_BYTES, Bounds
 from countermark.cuda_restore.wire import refusal
 
 KIND: Final = "RestorePlan"

@@ -9,12 +9,12 @@ from countermark.attestations.errors import CountermarkError, RefusedError
 from countermark.attestations.findings import Finding
 from countermark.attestations.located import JsonValue
 from countermark.cuda_restore.events import Failed, FaultInjected, Recompute, Requested
+from countermark.cuda_restore.occupancy import high_water
 from countermark.cuda_restore.page_digest import DigestKey, Digests
-from countermark.cuda_restore.pool import Bounds
 from countermark.cuda_restore.reader import LoadedManifest
+from countermark.cuda_restore.slabs import Bounds
 from countermark.cuda_restore.timing import Phase, Stopwatch, Timing
 from countermark.cuda_restore.trace import Trace
-from countermark.cuda_restore.trace_rules import high_water
 
 
 class RestoreOutcome(StrEnum):

@@ -20,10 +20,11 @@ from countermark.cuda_restore.engine import restore
 from countermark.cuda_restore.events import Requested
 from countermark.cuda_restore.geometry import Geometry, Layout
 from countermark.cuda_restore.page_digest import page_table
-from countermark.cuda_restore.pool import DEFAULT_BOUNDS, Bounds, open_ring
+from countermark.cuda_restore.pool import open_ring
 from countermark.cuda_restore.reader import LoadedManifest, find_layout, load_manifest, read_head
 from countermark.cuda_restore.request import Authenticate, Interference, RestoreRequest
 from countermark.cuda_restore.result import RestoreResult, not_begun, requested
+from countermark.cuda_restore.slabs import DEFAULT_BOUNDS, Bounds
 from countermark.cuda_restore.staging import StagingRing
 from countermark.cuda_restore.store import Folder
 from countermark.cuda_restore.stream import StreamHeader, StreamLayout

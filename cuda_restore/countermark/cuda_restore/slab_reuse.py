@@ -1,7 +1,7 @@
 """The defect that the engine's types forbid, written by hand: a staging slot refilled before its copy has run.
 
-Every object is authenticated and every byte is placed, from memory that holds a later object by then. An eager device never shows it;
-a deferred one does. A GPU would show it at times, so there the wrong copy is made on purpose.
+Every object is authenticated and every byte is placed, from memory that holds a later slab by then. An eager device never shows it; a
+deferred one does. A GPU would show it at times, so there the wrong copy is made on purpose.
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,10 @@ from typing import Final
 from countermark.cuda_restore.device import STATUS_BYTES, Buffer, Bytes, Event, Ownership, ScatterStatus, StagingMemory, Stream
 from countermark.cuda_restore.events import Authenticated, Completed, FaultInjected, Recompute, Submitted
 from countermark.cuda_restore.plan import PlacementPlan, plan_placement, spans_max
-from countermark.cuda_restore.reader import read_head, read_object
+from countermark.cuda_restore.reader import read_head
 from countermark.cuda_restore.result import requested
 from countermark.cuda_restore.session import RankSession
+from countermark.cuda_restore.slabs import Slab, read_slab, slab_bytes_max, slabs_of
 from countermark.cuda_restore.spans import SpanTable
 from countermark.cuda_restore.store import Folder
 from countermark.cuda_restore.stream import StreamLayout
@@ -32,16 +33,16 @@ def restore_without_waiting(session: RankSession, fault: str) -> Trace:
     with Folder.at(request.chunks) as chunks:
         head = read_head(chunks, manifest)
         stream = StreamLayout.read(head, manifest, request.arena.layout, manifest.objects[0].file_name)
-        plan = plan_placement(stream, manifest.objects, request.arena, request.blocks)
-        status = _place(session, plan, chunks, recorder)
+        slabs = slabs_of(manifest.objects, request.bounds)
+        plan = plan_placement(stream, slabs, request.arena, request.blocks)
+        status = _place(session, slabs, plan, chunks, recorder)
     recorder.record(Completed(manifest.encoded_bytes, plan.launches, plan.launches, status.placed_bytes, status.error))
     recorder.end(Recompute())
     return recorder.trace
 
 
-def _place(session: RankSession, plan: PlacementPlan, chunks: Folder, recorder: Recorder) -> ScatterStatus:
-    device, request, objects = session.device, session.request, session.request.loaded.manifest.objects
-    slab_bytes = max(descriptor.size_bytes for descriptor in objects)
+def _place(session: RankSession, slabs: Sequence[Slab], plan: PlacementPlan, chunks: Folder, recorder: Recorder) -> ScatterStatus:
+    device, request, slab_bytes = session.device, session.request, slab_bytes_max(slabs)
     with Ownership() as owned:
         slots = [device.stage(slab_bytes, spans_max(slab_bytes, request.arena, request.blocks)) for _ in range(SLOTS)]
         status, stream, poisoned = device.allocate(STATUS_BYTES), device.new_stream(), device.record(session.stream)
@@ -50,27 +51,28 @@ def _place(session: RankSession, plan: PlacementPlan, chunks: Folder, recorder: 
             owned.add(resource, partial(device.release, resource))
         device.order(stream, after=poisoned)
         device.fill(status, 0, stream)
-        for descriptor, spans in zip(objects, plan.slabs, strict=True):
-            slot = slots[descriptor.index % SLOTS]
+        for slab, spans in zip(slabs, plan.slabs, strict=True):
+            slot = slots[slab.index % SLOTS]
             # here the slot's last copy should be waited for
-            read_object(chunks, descriptor, slot.payload.data[: descriptor.size_bytes])
-            recorder.record(Authenticated(descriptor.index, descriptor.digest))
+            read_slab(chunks, slab, slot.payload.data)
+            for descriptor in slab.objects:
+                recorder.record(Authenticated(descriptor.index, descriptor.digest))
             if len(spans):
-                recorder.record(Submitted(descriptor.index, len(spans), spans.total_bytes))
+                recorder.record(Submitted(slab.index, len(spans), spans.total_bytes))
                 device.scatter(slot, spans, request.destination, status, stream)
         return ScatterStatus.of(device.read(status, 0, STATUS_BYTES, stream))
 
 
 @dataclass(frozen=True, slots=True)
 class StaleSlot:
-    """An `Interference`: each object is placed as its slot would hold it after the next refill. `objects` are all of them."""
+    """An `Interference`: each slab is placed as its slot would hold it after the next refill. `slabs` are the bytes of all of them."""
 
     fault: str
-    objects: Sequence[Bytes]
+    slabs: Sequence[Bytes]
 
     def disturb(self, index: int, payload: Bytes, spans: SpanTable) -> SpanTable:
-        """Put the bytes of the object that comes next into this slot in place of the object's own."""
-        if index + SLOTS < len(self.objects):
-            later = self.objects[index + SLOTS]
+        """Put the bytes of the slab that comes next into this slot in place of the slab's own."""
+        if index + SLOTS < len(self.slabs):
+            later = self.slabs[index + SLOTS]
             payload[: len(later)] = later
         return spans

@@ -31,6 +31,7 @@ from countermark.cuda_restore.events import (
     TraceEvent,
     Verified,
 )
+from countermark.cuda_restore.occupancy import occupancy
 from countermark.cuda_restore.trace import Trace
 
 _E = TypeVar("_E", bound=TraceEvent)
@@ -47,14 +48,6 @@ class Rule:
     problems: Callable[[Requested, Events], Problems]
 
 
-@dataclass(frozen=True, slots=True)
-class HighWater:
-    """The most objects that were being read at once, and the most bytes of objects that host slots held at once."""
-
-    readers: int
-    retained_bytes: int
-
-
 def check_trace(trace: Trace, source: str = "trace") -> list[Finding]:
     """Every broken invariant of one rank's trace; none for a sound one, whatever its outcome."""
     events = trace.events
@@ -62,33 +55,6 @@ def check_trace(trace: Trace, source: str = "trace") -> list[Finding]:
         return [_finding(_RULES[0], source, 0, "the trace does not begin with a request")]
     found = [(rule, number, text) for rule in _RULES for number, text in rule.problems(events[0], events)]
     return [_finding(rule, source, number, text) for rule, number, text in found]
-
-
-def high_water(trace: Trace) -> HighWater:
-    """The high-water marks. A submitted object counts as retained until its slot is taken again."""
-    marks = [(len(reading), sum(held.values())) for _, reading, held in _occupation(trace.events)]
-    return HighWater(max((readers for readers, _ in marks), default=0), max((retained for _, retained in marks), default=0))
-
-
-def _occupation(events: Events) -> Iterator[tuple[int, set[int], dict[int, int]]]:
-    """After each event: its number, the objects being read, and the bytes that each slot holds."""
-    reading: set[int] = set()
-    held: dict[int, int] = {}
-    slots: dict[int, int] = {}
-    for number, event in enumerate(events):
-        match event:
-            case ReadBegun():
-                reading.add(event.object)
-                held[event.slot] = event.bytes
-                slots[event.object] = event.slot
-            case Authenticated():
-                reading.discard(event.object)
-            case Discarded():
-                reading.discard(event.object)
-                held.pop(slots.get(event.object, -1), None)
-            case _:
-                pass
-        yield number, reading, held
 
 
 def _terminal(_request: Requested, events: Events) -> Problems:
@@ -118,6 +84,9 @@ def _parse_after_authentication(_request: Requested, events: Events) -> Problems
 
 
 def _authenticated_before_placed(request: Requested, events: Events) -> Problems:
+    batches: dict[int, set[int]] = {}  # batch -> the objects of its slabs
+    for _, begun in _every(events, ReadBegun):
+        batches.setdefault(begun.slab // request.batch, set()).add(begun.object)
     authenticated: set[int] = set()
     previous = -1
     for number, event in enumerate(events):
@@ -125,17 +94,15 @@ def _authenticated_before_placed(request: Requested, events: Events) -> Problems
             authenticated.add(event.object)
         if not isinstance(event, Submitted):
             continue
-        first = event.object - event.object % request.batch
-        batch = range(first, min(first + request.batch, request.objects))
-        if missing := [member for member in batch if member not in authenticated]:
-            yield number, f"object {event.object} was submitted while {missing} of its batch were not authenticated"
-        if event.object <= previous:
-            yield number, f"object {event.object} was submitted after object {previous}"
-        previous = event.object
+        if missing := sorted(batches.get(event.slab // request.batch, set()) - authenticated):
+            yield number, f"slab {event.slab} was submitted while objects {missing} of its batch were not authenticated"
+        if event.slab <= previous:
+            yield number, f"slab {event.slab} was submitted after slab {previous}"
+        previous = event.slab
 
 
 def _bounds(request: Requested, events: Events) -> Problems:
-    for number, reading, held in _occupation(events):
+    for number, reading, held in occupancy(events):
         if len(reading) > request.readers:
             yield number, f"{len(reading)} objects were being read, {request.readers} are allowed"
         if sum(held.values()) > request.retained_bytes:
@@ -162,19 +129,21 @@ def _placement_exact(request: Requested, events: Events) -> Problems:
 
 
 def _slot_ticket(_request: Requested, events: Events) -> Problems:
-    filling: dict[int, int] = {}  # slot -> the object that it was taken for and that was neither submitted nor discarded
+    filling: dict[int, int] = {}  # slot -> the slab that it was taken for and that was neither submitted nor discarded
+    ended: set[int] = set()
     for number, event in enumerate(events):
         match event:
             case ReadBegun():
-                if event.slot in filling:
-                    yield number, f"slot {event.slot} was taken for object {event.object} while it held object {filling[event.slot]}"
-                filling[event.slot] = event.object
+                if filling.get(event.slot, event.slab) != event.slab:
+                    yield number, f"slot {event.slot} was taken for slab {event.slab} while it held slab {filling[event.slot]}"
+                if event.slab in ended:
+                    yield number, f"object {event.object} was read into slab {event.slab}, which is no longer in a slot"
+                filling[event.slot] = event.slab
             case Submitted() | Discarded():
-                owners = [slot for slot, owner in filling.items() if owner == event.object]
-                if not owners:
-                    yield number, f"object {event.object} is in no slot"
-                for slot in owners:
-                    del filling[slot]
+                if event.slab not in filling.values():
+                    yield number, f"slab {event.slab} is in no slot"
+                filling = {slot: slab for slot, slab in filling.items() if slab != event.slab}
+                ended.add(event.slab)
             case _:
                 pass
 
@@ -205,7 +174,7 @@ def _abort(_request: Requested, events: Events) -> Problems:
     ended = False
     for number, event in enumerate(events):
         if isinstance(event, Submitted) and ended:
-            yield number, f"object {event.object} was submitted after the placement had ended"
+            yield number, f"slab {event.slab} was submitted after the placement had ended"
         ended = ended or isinstance(event, Aborted | Completed | Failed)
     for number, _ in _every(events, Recompute):
         if _every(events, Ordered) and not _every(events, Aborted) and not _every(events, Completed):
@@ -235,7 +204,7 @@ _RULES: Final = (
     Rule("restore.bounds", "readers and retained bytes stay within their bounds", _bounds),
     Rule("restore.fence", "the placement is ordered after the prerequisite before the first slab", _fence),
     Rule("restore.placement-exact", "every destination byte is planned once and submitted once", _placement_exact),
-    Rule("restore.slot-ticket", "a slot is taken again only after its object was submitted or discarded", _slot_ticket),
+    Rule("restore.slot-ticket", "a slot is taken again only after its slab was submitted or discarded", _slot_ticket),
     Rule("restore.counters", "source bytes, slabs, launches and placed bytes as planned; device error 0", _counters),
     Rule("restore.every-object", "a verified restore authenticated every object once", _every_object),
     Rule("restore.abort-safe", "a failed restore says why, submits no more, and waits for what it submitted", _abort),

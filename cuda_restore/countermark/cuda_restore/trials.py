@@ -15,12 +15,14 @@ from countermark.cuda_restore.oracle import Answer, Oracle
 from countermark.cuda_restore.oracle_prompt import FILLERS, OracleShape, write_prompt
 from countermark.cuda_restore.oracle_snapshot import as_cache, geometry_of, publish_caches
 from countermark.cuda_restore.readback import bad_pages, by_reference, pages_of, read_back
-from countermark.cuda_restore.reader import LoadedManifest, read_object
+from countermark.cuda_restore.reader import LoadedManifest
 from countermark.cuda_restore.reference import page_homes
+from countermark.cuda_restore.request import RestoreRequest
 from countermark.cuda_restore.result import PageReadBack
 from countermark.cuda_restore.rungs import Rung
 from countermark.cuda_restore.session import RankSession, open_session
 from countermark.cuda_restore.slab_reuse import StaleSlot, restore_without_waiting
+from countermark.cuda_restore.slabs import read_slab, slabs_of
 from countermark.cuda_restore.store import CHUNKS, Folder
 from countermark.cuda_restore.tampering import Tampering
 from countermark.cuda_restore.trace import Trace
@@ -135,7 +137,7 @@ class Trials:
 
     def _interference(self, fault: Fault, session: RankSession, rank: int) -> Tampering | StaleSlot:
         if fault.way is Way.REFILLED:
-            return StaleSlot(fault.name, _objects(self._chunks, self._manifests[rank]))
+            return StaleSlot(fault.name, _slabs(self._chunks, session.request))
         homes = page_homes(session.request.arena, session.request.blocks)
         return Tampering.of(fault, homes, self._stored, self._foreign, rank)
 
@@ -144,10 +146,11 @@ def _look(session: RankSession, trace: Trace, found: PageReadBack) -> RankTrial:
     return RankTrial(trace, None, bad_pages(session, found), pages_of(session))
 
 
-def _objects(chunks: Path, loaded: LoadedManifest) -> list[Bytes]:
-    """Every object of a small snapshot, authenticated."""
+def _slabs(chunks: Path, request: RestoreRequest) -> list[Bytes]:
+    """Every slab of a small snapshot, authenticated."""
+    slabs = slabs_of(request.loaded.manifest.objects, request.bounds)
+    found = [np.empty(slab.size_bytes, np.uint8) for slab in slabs]
     with Folder.at(chunks) as folder:
-        found = [np.empty(descriptor.size_bytes, np.uint8) for descriptor in loaded.manifest.objects]
-        for descriptor, data in zip(loaded.manifest.objects, found, strict=True):
-            read_object(folder, descriptor, data.data)
+        for slab, data in zip(slabs, found, strict=True):
+            read_slab(folder, slab, data.data)
     return found

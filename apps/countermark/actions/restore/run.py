@@ -18,12 +18,12 @@ from countermark.attestations.findings import Finding
 from countermark.cuda_restore.device import DeviceInfo, DeviceKind
 from countermark.cuda_restore.manifest import MANIFEST_BYTES_MAX
 from countermark.cuda_restore.multirank import AllRanks, RankRun, RankTarget, open_ranks
-from countermark.cuda_restore.pool import DEFAULT_BOUNDS, Bounds
 from countermark.cuda_restore.reader import LoadedManifest, load_manifest, read_object
 from countermark.cuda_restore.request import Authenticate
 from countermark.cuda_restore.result import RestoreOutcome
 from countermark.cuda_restore.selection import open_device
 from countermark.cuda_restore.session import RankSession, RankSource
+from countermark.cuda_restore.slabs import DEFAULT_BOUNDS, Bounds
 from countermark.cuda_restore.store import Folder
 from countermark.cuda_restore.trace import encode_traces
 from countermark.cuda_restore.trace_rules import check_trace

@@ -11,9 +11,10 @@ from countermark.attestations.codes import Code, Outcome
 from countermark.attestations.errors import Location
 from countermark.attestations.findings import Finding
 from countermark.cuda_restore.events import Completed, FaultInjected, Requested, Verified
+from countermark.cuda_restore.occupancy import high_water
 from countermark.cuda_restore.timing import check_timing
 from countermark.cuda_restore.trace import Trace
-from countermark.cuda_restore.trace_rules import check_trace, high_water
+from countermark.cuda_restore.trace_rules import check_trace
 
 MENDS: Final = "qualify again, and supersede what does not hold"
 
