@@ -50,6 +50,7 @@ requirements:
 	@uv pip compile -q pyproject.toml --group dev $(COMPILE) -o requirements-dev.txt
 	@uv pip compile -q pyproject.toml -c requirements-dev.txt $(COMPILE) -o requirements.txt
 	@uv pip compile -q pyproject.toml -c requirements-dev.txt --extra cuda $(COMPILE) -o requirements-cuda.txt
+	@uv pip compile -q pyproject.toml -c requirements-dev.txt --extra hsm $(COMPILE) -o requirements-hsm.txt
 
 clean:
 	@rm -rf .venv demo dist

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from countermark.attestations.codes import Code
 from countermark.attestations.documents import exists
 from countermark.attestations.errors import CannotTellError, InputError, Location, RefusedError
-from countermark.attestations.keys import PublicKey, Signer, load_private, read_key_file
+from countermark.attestations.keys import PublicKey, Signer, is_key_uri, load_private, read_key_file
 from countermark.attestations.trust import TrustPolicy
 from countermark.attestations.verifier import KeyTrust, PolicyTrust, Trust
 from countermark.ledger.key_history import KeyHistory, LedgerTrust
@@ -75,7 +75,11 @@ class Workspace:
 
 
 def public_key(path: str) -> PublicKey:
-    """The public key of `--key` when something is verified; a private key file gives its public half."""
+    """The public key of `--key` when something is verified; a private key file, or a key URI, gives its public half."""
+    if is_key_uri(path):
+        from countermark.attestations.key_uri import public_half
+
+        return public_half(path)
     data = read_key_file(Path(path))
     if b"PRIVATE KEY" in data:
         return Signer.from_pem(data, path).public

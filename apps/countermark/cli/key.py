@@ -49,7 +49,7 @@ def generate(
 
 @app.command("show")
 def show(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="A public or private key file.")],
+    path: Annotated[str, typer.Argument(metavar="KEY", help="A public or private key file, or a signer URI.")],
     output: OutputOption = [],
 ) -> None:
     """Print a key's fingerprint and its public half."""
@@ -57,8 +57,8 @@ def show(
     def act() -> Report:
         from countermark.actions.workspace import public_key
 
-        key = public_key(str(path))
-        return _shown(str(path), str(key.fingerprint), key.algorithm.name, key.to_pem().decode().rstrip())
+        key = public_key(path)
+        return _shown(path, str(key.fingerprint), key.algorithm.name, key.to_pem().decode().rstrip())
 
     finish("key show", output, act)
 

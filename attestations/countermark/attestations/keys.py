@@ -23,7 +23,6 @@ from countermark.attestations.documents import exists, read_file
 from countermark.attestations.errors import CannotTellError, InputError, Location, RefusedError
 
 PASSWORD_VARIABLE = "COUNTERMARK_PASSWORD"
-PUBLIC_KEY_VARIABLE = "COUNTERMARK_PUBLIC_KEY"
 
 MAX_KEY_FILE = 64 * 1024
 
@@ -138,6 +137,11 @@ def refuse_weak_ed25519(public: bytes, source: str = "-") -> None:
         raise InputError(Code.UNSUPPORTED, "anyone can sign for this ed25519 key", at=Location(source), fix="make a new key")
 
 
+def is_key_uri(text: str) -> bool:
+    """Whether this names a key behind a URI, and no file."""
+    return bool(_SCHEME.match(text)) and not exists(Path(text))
+
+
 PrivateKey: TypeAlias = ed25519.Ed25519PrivateKey | ec.EllipticCurvePrivateKey | mldsa.MLDSA65PrivateKey
 
 
@@ -154,11 +158,13 @@ class Signer:
     def load(cls, uri: str, password: bytes | None = None) -> Self:
         """A signer from a PEM file (PKCS #8, encrypted or not) or a securesystemslib URI such as `hsm:` or `awskms:`.
 
-        The password of an encrypted PEM is `password` or the variable COUNTERMARK_PASSWORD. Raises `InputError` for a file that is
-        no private key and `CannotTellError` for a key service that is not reachable or not installed.
+        The password of an encrypted PEM, or the PIN of a token, is `password` or the variable COUNTERMARK_PASSWORD. Raises `InputError`
+        for a file that is no private key and `CannotTellError` for a key service that is not reachable or not installed.
         """
-        if _SCHEME.match(uri) and not exists(Path(uri)):
-            return cls._from_uri(uri)
+        if is_key_uri(uri):
+            from countermark.attestations.key_uri import opened
+
+            return cls(*opened(uri, password))
         return cls.from_pem(read_key_file(Path(uri)), uri, password)
 
     @classmethod
@@ -166,25 +172,6 @@ class Signer:
         """A signer from the bytes of a PEM private key."""
         private = load_private(data, source, password)
         return cls(_signing(private), PublicKey(_spki(private), source))
-
-    @classmethod
-    def _from_uri(cls, uri: str) -> Self:
-        from securesystemslib.exceptions import Error as LibraryError
-        from securesystemslib.signer import Signer as LibrarySigner
-        from securesystemslib.signer import SSlibKey
-
-        public_file = os.environ.get(PUBLIC_KEY_VARIABLE, "")
-        if not public_file:
-            fix = f"export it and name the file in {PUBLIC_KEY_VARIABLE}"
-            raise CannotTellError(Code.UNREADABLE, f"the public key of {uri} is not known", fix=fix)
-        public = PublicKey.from_pem(read_key_file(Path(public_file)), public_file)
-        key = SSlibKey.from_crypto(serialization.load_der_public_key(public.spki))
-        try:
-            signer = LibrarySigner.from_priv_key_uri(uri, key)
-        except (ValueError, OSError, ImportError, LibraryError) as error:
-            fix = "install the library that the URI needs and check the token"
-            raise CannotTellError(Code.UNREADABLE, f"{uri} cannot be opened: {error}", fix=fix) from None
-        return cls(lambda data: bytes.fromhex(signer.sign(data).signature), public)
 
     def sign(self, data: bytes) -> bytes:
         """The signature over `data` by the key's one algorithm; ECDSA in DER."""
