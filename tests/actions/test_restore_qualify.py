@@ -132,7 +132,7 @@ class TestARunThatHolds:
             assert reader.payload(Digest.parse(done.run["plan"]).raw) == bench.plan.read_bytes()
             assert reader.payload(Digest.parse(done.run["trace"]["digest"]).raw) == done.found.trace
             assert reader.entry(run.receipt.index).digest == Digest.parse(str(receipt.statement.predicate["rests_on"][0]))  # type: ignore[call-overload,index]  # a list of texts
-        assert audit_ledger(bench.workspace, [], signatures=True).exit is ExitCode.YES
+        assert audit_ledger(bench.workspace, []).exit is ExitCode.YES
 
     def test_the_run_names_the_signed_root(self, bench: Bench) -> None:
         done = bench.qualify()

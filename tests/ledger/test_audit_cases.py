@@ -152,7 +152,7 @@ def test_a_key_that_is_not_known_is_untrusted_at_each_of_its_entries(small: Box)
 
 def test_without_keys_nobody_can_tell(small: Box) -> None:
     report = audit(small.path, {}, anchor=small.anchor)
-    assert (report.exit, _codes(report)) == (ExitCode.CANNOT_TELL, {Code.SIG_UNVERIFIABLE})
+    assert (report.exit, _codes(report)) == (ExitCode.CANNOT_TELL, {Code.INCOMPLETE})
     assert audit(small.path, {}, anchor=small.anchor, signatures=False).exit is ExitCode.YES
 
 
@@ -182,15 +182,15 @@ def test_a_history_that_was_rewritten_and_signed_again_shows_against_a_note_held
     other = small.copy(tmp_path / "other")
     small.append(small.passed(1))
     held = small.head.note
-    short = audit(other.path, other.keys, anchor=other.anchor, held=[held])
+    short = audit(other.path, other.keys, anchor=other.anchor, held={"alice": held})
     assert (short.exit, _codes(short)) == (ExitCode.TAMPERED, {Code.ROLLBACK})
     other.append(other.passed(2), other.passed(3))
     assert other.audit().exit is ExitCode.YES
-    report = audit(other.path, other.keys, anchor=other.anchor, held=[held])
+    report = audit(other.path, other.keys, anchor=other.anchor, held={"alice": held})
     assert (report.exit, _codes(report)) == (ExitCode.TAMPERED, {Code.SPLIT_VIEW})
     small.append(small.passed(4))
-    good = audit(small.path, small.keys, anchor=small.anchor, held=[held])
-    assert (good.exit, good.protected_to) == (ExitCode.YES, 10)
+    good = audit(small.path, small.keys, anchor=small.anchor, held={"alice": held})
+    assert (good.exit, good.protected_to, good.held_by) == (ExitCode.YES, 10, ("alice",))
 
 
 def test_a_checkpoint_signed_over_another_tree_is_a_split_view(small: Box, tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def check_removal(world: World, rows: Rows, removed: Sequence[Row], images: Sequ
     ledger = rows.without(removed)
     allowed = [image for image in images if said_by(world, ledger, image) not in DENIED]
     if allowed:
-        audited = audit_ledger(Workspace(ledger, world.workspace.trust_file), [], signatures=True)
+        audited = audit_ledger(Workspace(ledger, world.workspace.trust_file), [])
         assert audited.exit is not ExitCode.YES, f"without {removed}: {allowed}"
 
 

@@ -1,9 +1,11 @@
 """`verify ledger`: the audit, with the keys of the trust policy."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code
@@ -16,22 +18,34 @@ from countermark.ledger.audit_report import AuditReport
 from countermark.ledger.note import MAX_NOTE_BYTES, VerifierKey
 
 
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much an audit checks: signatures or hashes alone, every entry or those from `since` on; `workers` threads, by default a core
+    each."""
+
+    signatures: bool = True
+    since: int = 0
+    workers: int | None = None
+
+
+WHOLE: Final = Extent()
+
+
 def audit_ledger(
-    workspace: Workspace, checkpoints: Sequence[Path], *, signatures: bool, progress: Callable[[int, int], None] | None = None
+    workspace: Workspace, checkpoints: Sequence[Path], extent: Extent = WHOLE, progress: Callable[[int, int], None] | None = None
 ) -> AuditReport:
-    """Check a ledger from end to end under its trust policy, and against checkpoints that somebody holds."""
+    """Check a ledger under its trust policy, and against checkpoints that somebody holds."""
     trust = workspace.trust() if exists(workspace.trust_file) else None
-    held = [_note(path) for path in checkpoints]
-    keys = trust.keys() if trust else {}
-    bundles = _BundleKeys(trust) if trust else None
     return audit(
         workspace.ledger,
-        keys,
+        trust.keys() if trust else {},
         _believed_log(trust),
         progress=progress,
-        bundle_key=bundles,
-        held=held,
-        signatures=signatures,
+        bundle_key=_BundleKeys(trust) if trust else None,
+        held={str(path): _note(path) for path in checkpoints},
+        signatures=extent.signatures,
+        since=extent.since,
+        workers=extent.workers or len(os.sched_getaffinity(0)),
         policy=trust,
     )
 

@@ -19,19 +19,30 @@ def ledger_file(
     checkpoint: Annotated[
         list[Path], typer.Option(metavar="NOTE", help="A checkpoint that you hold; repeatable.", show_default=False)
     ] = [],
+    since: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Read the content of entries from N on alone; the tree is that of all of them.")
+    ] = 0,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, max=64, help="Threads that verify signatures; default: one a core.", show_default=False),
+    ] = None,
     hash_only: Annotated[bool, typer.Option("--hash-only", help="Check hashes and proofs, and no signatures of entries.")] = False,
     output: OutputOption = [],
 ) -> None:
-    """Check everything that is stored against everything that was signed."""
+    """Check everything that is stored against everything that was signed.
+
+    Nobody can tell what was rewritten with the log's own key after the newest checkpoint that somebody else holds: the answer says up to
+    which entry the ledger is protected, and by whose checkpoint.
+    """
 
     def act() -> Report:
-        from countermark.actions.audit import audit_ledger
+        from countermark.actions.audit import Extent, audit_ledger
         from countermark.actions.workspace import Workspace
         from countermark.cli.progress import count_progress
 
         workspace = Workspace.at(ledger, trust)
         with count_progress("auditing") as told:
-            return audit_report(audit_ledger(workspace, checkpoint, signatures=not hash_only, progress=told))
+            return audit_report(audit_ledger(workspace, checkpoint, Extent(not hash_only, since, workers), told))
 
     finish("verify ledger", output, act)
 
@@ -43,6 +54,7 @@ def audit_report(report: "AuditReport") -> Report:
         evaluated=report.evaluated,
         of=report.of,
         findings=report.findings,
+        not_evaluated=report.left_out,
         ledger={
             "origin": report.origin,
             "size": report.size,
@@ -50,13 +62,16 @@ def audit_report(report: "AuditReport") -> Report:
             "notices": report.notices,
             "protected_to": report.protected_to,
         },
+        extra={"held_by": list(report.held_by)},
         text=f"{report.size} entries, {report.notices} of them notices, root {report.root.hex()}\n{_horizon(report)}",
     )
 
 
 def _horizon(report: "AuditReport") -> str:
     if report.protected_to:
-        return f"protected up to entry {report.protected_to - 1}, by the checkpoints given"
+        beyond = report.size - report.protected_to
+        after = f"; {beyond} entries after it are not yet" if beyond > 1 else "; the entry after it is not yet" if beyond else ""
+        return f"protected up to entry {report.protected_to - 1}, held by {', '.join(report.held_by)}{after}"
     if report.anchored:
         return f"the anchor on this machine remembers {report.anchored} entries; nobody outside holds a checkpoint (--checkpoint NOTE)"
     return "nobody outside holds a checkpoint: what was rewritten with the log's own key would not show"

@@ -5,10 +5,12 @@ what cannot be read at all is a finding too. What an owner of the log key rewrot
 somebody else holds: the anchor, or the notes in `held`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
+from typing import Final
 
 from countermark.attestations.codes import Code, Severity
 from countermark.attestations.errors import CountermarkError, InputError
@@ -16,10 +18,11 @@ from countermark.attestations.keys import PublicKey
 from countermark.attestations.trust import TrustPolicy
 from countermark.ledger import audit_tree as tree
 from countermark.ledger.anchor import Anchor, default_path
-from countermark.ledger.audit_entries import BundleKey, EntryAudit, check_duplicates, check_payloads
+from countermark.ledger.audit_entries import EntryAudit, check_duplicates, check_payloads
 from countermark.ledger.audit_keys import check_keys
 from countermark.ledger.audit_report import AuditReport, Findings
 from countermark.ledger.audit_schema import check_guards, check_indexes, check_schema, check_tables
+from countermark.ledger.audit_signatures import BundleKey, SignatureAudit
 from countermark.ledger.database import connect
 from countermark.ledger.genesis import Genesis
 from countermark.ledger.merkle import EMPTY_ROOT
@@ -27,6 +30,8 @@ from countermark.ledger.note import Checkpoint, VerifierKey, open_checkpoint
 from countermark.ledger.snapshot import Snapshot
 
 Progress = Callable[[int, int], None]
+
+NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
 
 _PROGRESS_EVERY = 256
 
@@ -39,20 +44,22 @@ def audit(
     progress: Progress | None = None,
     *,
     bundle_key: BundleKey | None = None,
-    held: Sequence[str] = (),
+    held: Mapping[str, str] = NOBODY,
     signatures: bool = True,
+    since: int = 0,
+    workers: int = 1,
     policy: TrustPolicy | None = None,
 ) -> AuditReport:
     """Check a ledger from end to end.
 
     `keys` are the public keys that may sign entries, by the 32 bytes of their fingerprint; `bundle_key` reads and judges the certificate
     of a sigstore bundle. `log_vkey` is the key of the log, without which the log's own word is taken. `anchor` is a file, by default the
-    one in the user's state directory. `policy` says whose key events
-    count; without it none is judged. `held` are notes of this log that somebody keeps elsewhere. `progress` is told how many entries of
-    how many are done. Raises `CannotTellError` only when the ledger cannot be opened: LEDGER_MISSING, LEDGER_SCHEMA, LEDGER_LOCKED,
-    UNREADABLE.
+    one in the user's state directory. `policy` says whose key events count; without it none is judged. `held` are notes of this log that
+    somebody keeps elsewhere, by who keeps them. Of the entries before `since` the leaves alone are read, and the key events; of all of
+    them the tree is built. `workers` threads verify signatures. `progress` is told how many entries of how many are done. Raises
+    `CannotTellError` only when the ledger cannot be opened: LEDGER_MISSING, LEDGER_SCHEMA, LEDGER_LOCKED, UNREADABLE.
     """
-    options = _Options(keys, log_vkey, anchor, progress, bundle_key, held, signatures, policy)
+    options = _Options(keys, log_vkey, anchor, progress, bundle_key, held, signatures, since, workers, policy)
     with Snapshot(path, connect(path)) as ledger:
         return _Audit(ledger, options).run()
 
@@ -64,8 +71,10 @@ class _Options:
     anchor: Path | None
     progress: Progress | None
     bundle_key: BundleKey | None
-    held: Sequence[str]
+    held: Mapping[str, str]
     signatures: bool
+    since: int
+    workers: int
     policy: TrustPolicy | None
 
 
@@ -74,7 +83,7 @@ class _Audit:
     ledger: Snapshot
     options: _Options
     findings: Findings = field(default_factory=Findings)
-    protected_to: int | None = None
+    holders: dict[str, int] = field(default_factory=dict)
 
     def run(self) -> AuditReport:
         anchor = self._anchor()
@@ -101,7 +110,7 @@ class _Audit:
         try:
             yield
         except CountermarkError as error:
-            self.findings.add(error.code, "database", error.message)
+            self.findings.error(error, "database", "")
 
     def _anchor(self) -> Anchor | None:
         """The anchor, read before the snapshot is taken: it is written after COMMIT, so it can never be ahead of an honest ledger."""
@@ -118,18 +127,24 @@ class _Audit:
 
     def _entries(self) -> EntryAudit:
         options = self.options
-        checks = options.signatures and bool(options.keys or options.bundle_key)
-        if options.signatures and not checks:
-            self.findings.add(Code.SIG_UNVERIFIABLE, "signatures", "no keys are given, so no signature was verified")
-        entries = EntryAudit(self.ledger, self.findings, options.keys, options.bundle_key, checks)
+        entries = EntryAudit(self.ledger, self.findings, options.since)
         total = 0
-        with self._stage():
+        with self._stage(), self._signatures() as signatures:
             total = (self.ledger.row("SELECT count(*) FROM entry") or (0,))[0]
-            entries.run(lambda done: self._progress(done, total))
+            entries.run(signatures, lambda done: self._progress(done, total))
             check_payloads(self.ledger, self.findings, entries.bundles)
         if options.progress:
             options.progress(total, total)
         return entries
+
+    def _signatures(self) -> AbstractContextManager[SignatureAudit | None]:
+        options = self.options
+        if not options.signatures:
+            return nullcontext()
+        if not (options.keys or options.bundle_key):
+            self.findings.add(Code.INCOMPLETE, "signatures", "no keys are given, so no signature was verified")
+            return nullcontext()
+        return SignatureAudit(self.findings, options.keys, options.bundle_key, options.workers)
 
     def _progress(self, done: int, total: int) -> None:
         if self.options.progress and done % _PROGRESS_EVERY == 0:
@@ -153,13 +168,14 @@ class _Audit:
 
     def _tree(self, entries: EntryAudit, key: VerifierKey, anchor: Anchor | None) -> tree.HeadRow | None:
         head: tree.HeadRow | None = None
-        held = self._held(key)
+        notes = self._held(key)
         with self._stage():
             head = tree.read_head(self.ledger, self.findings)
         sizes: list[int] = []
         with self._stage():
             sizes = tree.checkpoint_sizes(self.ledger)
-        roots = tree.Roots(entries.hashes, [*sizes, *(note.size for note in held), *([anchor.size] if anchor else [])])
+        held = [note.size for note in notes.values()]
+        roots = tree.Roots(entries.hashes, [*sizes, *held, *([anchor.size] if anchor else [])])
         intact = head is not None and tree.check_head(head, roots, key, entries.admitted_ms, self.findings)
         with self._stage():
             tree.check_tiles(self.ledger, entries.hashes, self.findings)
@@ -168,28 +184,39 @@ class _Audit:
         size = len(entries.hashes)
         if anchor and tree.check_anchor_note(anchor, key, self.findings):
             tree.check_growth_since(Checkpoint(key.name, anchor.size, anchor.root), size, roots, intact, self.findings, "anchor")
-        for note in held:
-            tree.check_growth_since(note, size, roots, intact, self.findings, "held")
-        self.protected_to = max((note.size for note in held), default=None)
+        for who, note in notes.items():
+            if tree.check_growth_since(note, size, roots, intact, self.findings, "held"):
+                self.holders[who] = note.size
         return head
 
-    def _held(self, key: VerifierKey) -> list[Checkpoint]:
-        notes = []
-        for note in self.options.held:
-            with self._stage():
-                notes.append(open_checkpoint(note, key))
+    def _held(self, key: VerifierKey) -> dict[str, Checkpoint]:
+        notes = {}
+        for who, note in self.options.held.items():
+            try:
+                notes[who] = open_checkpoint(note, key)
+            except CountermarkError as error:
+                self.findings.error(error, "held", f"{who}: ")
         return notes
 
     def _report(self, entries: EntryAudit, head: tree.HeadRow | None, genesis: Genesis | None, anchor: Anchor | None) -> AuditReport:
         size = head.size if head and isinstance(head.size, int) else 0
+        protected_to = max(self.holders.values(), default=None)
         return AuditReport(
             origin=genesis.origin if genesis else None,
             size=size,
             root=head.root if head and isinstance(head.root, bytes) else EMPTY_ROOT,
             evaluated=entries.evaluated,
-            of=max(size, len(entries.hashes)),
+            of=max(size - self.options.since, len(entries.hashes) - self.options.since, 0),
             notices=entries.notices,
             findings=self.findings.result(),
             anchored=anchor.size if anchor else None,
-            protected_to=self.protected_to,
+            protected_to=protected_to,
+            held_by=tuple(sorted(who for who, size in self.holders.items() if size == protected_to)),
+            left_out=tuple(self._left_out()),
         )
+
+    def _left_out(self) -> Iterator[str]:
+        if self.options.since:
+            yield f"payloads, signatures and rows of entries before {self.options.since}"
+        if not self.options.signatures:
+            yield "signatures of entries"

@@ -4,17 +4,16 @@ One pass in index order over the stored rows. Nothing stored is taken for grante
 derived rows again from the payload bytes.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final
 
 from countermark.attestations.codes import Code, Severity
-from countermark.attestations.envelope import pae
-from countermark.attestations.errors import InputError, RefusedError
-from countermark.attestations.keys import PublicKey
+from countermark.attestations.errors import InputError
 from countermark.ledger.audit_report import Findings
 from countermark.ledger.audit_rows import DerivedRows
+from countermark.ledger.audit_signatures import SignatureAudit
 from countermark.ledger.derive import derive, withheld
 from countermark.ledger.leaf import NO_HASH, EntryKind, Leaf
 from countermark.ledger.merkle import leaf_hash
@@ -23,12 +22,9 @@ from countermark.ledger.read import Entry
 from countermark.ledger.snapshot import Snapshot
 from countermark.ledger.submission import GENESIS_TYPE
 
-BundleKey = Callable[[bytes], "PublicKey | None"]
-"""The key inside a sigstore bundle, if its certificate is trusted."""
-
 _ENTRIES: Final = (
     "SELECT e.idx, e.leaf, e.leaf_hash, e.dedup, e.payload_sha256, e.kind, e.admitted_ms, p.size, p.data "
-    "FROM entry AS e LEFT JOIN payload AS p ON p.sha256 = e.payload_sha256 ORDER BY e.idx"
+    "FROM entry AS e LEFT JOIN payload AS p ON p.sha256 = e.payload_sha256 AND (e.idx >= ? OR e.idx = 0 OR e.kind = 2) ORDER BY e.idx"
 )
 _PAYLOAD: Final = "SELECT size, data FROM payload WHERE sha256 = ?"
 
@@ -50,13 +46,14 @@ class _Stored:
 
 @dataclass(slots=True)
 class EntryAudit:
-    """The pass over the entries, and what later checks need from it."""
+    """The pass over the entries, and what later checks need from it.
+
+    Of the entries before `since` only the leaf is read: the tree, the times and the chain of notices are those of all entries.
+    """
 
     ledger: Snapshot
     findings: Findings
-    keys: Mapping[bytes, PublicKey]
-    bundle_key: BundleKey | None = None
-    check_signatures: bool = True
+    since: int = 0
     evaluated: int = 0
     notices: int = 0
     admitted_ms: int = 0
@@ -69,9 +66,9 @@ class EntryAudit:
     key_events: list[Entry] = field(default_factory=list)
     complete: bool = False
 
-    def run(self, progress: Callable[[int], None]) -> None:
-        """Check every entry; `progress` is told how many are done."""
-        rows = DerivedRows(self.ledger, self.findings)
+    def run(self, signatures: SignatureAudit | None, progress: Callable[[int], None]) -> None:
+        """Check every entry, with its signatures if there is somebody to check them; `progress` is told how many are done."""
+        rows = DerivedRows(self.ledger, self.findings, self.since)
         expected = 0
         for stored in self._stored():
             self.findings.extend(Code.TAMPERED, "contiguity", "the entry is missing", range(expected, min(stored.index, expected + 1000)))
@@ -79,20 +76,22 @@ class EntryAudit:
                 self.findings.add(Code.TAMPERED, "contiguity", "the entry stands outside the log", entry=stored.index)
                 continue
             expected = stored.index + 1
-            self._entry(stored, rows)
+            self._entry(stored, rows, signatures)
             progress(expected)
         rows.finish()
+        if signatures:
+            signatures.finish()
         self._report_missing()
         self.complete = True
 
     def _stored(self) -> Iterator[_Stored]:
-        for row in self.ledger.stream(_ENTRIES):
+        for row in self.ledger.stream(_ENTRIES, self.since):
             if not isinstance(row[0], int) or not isinstance(row[1], bytes):
                 self.findings.add(Code.TAMPERED, "types", f"an entry has the key {row[0]!r} and a leaf that is {type(row[1]).__name__}")
                 continue
             yield _Stored(*row)
 
-    def _entry(self, stored: _Stored, rows: DerivedRows) -> None:
+    def _entry(self, stored: _Stored, rows: DerivedRows, signatures: SignatureAudit | None) -> None:
         found_rows = rows.take(stored.index)
         hashed = leaf_hash(stored.leaf)
         self.hashes.append(hashed)
@@ -102,15 +101,26 @@ class EntryAudit:
             return
         self._check_columns(stored, leaf)
         self._check_order(stored, leaf, hashed)
+        if leaf.bundle_sha256 != NO_HASH:
+            self.bundles.add(leaf.bundle_sha256)
+        if stored.index >= self.since or stored.index == 0 or leaf.kind is EntryKind.KEY_EVENT:
+            self._content(stored, leaf, found_rows, signatures)
+
+    def _content(self, stored: _Stored, leaf: Leaf, rows: "tuple[list[Any], ...]", signatures: SignatureAudit | None) -> None:
+        """What the leaf stands for. The payloads of entry 0, which says what this log is, and of key events are read in any case."""
         payload = self._check_payload(stored, leaf)
+        if payload is not None:
+            self._check_genesis(stored, leaf, payload)
+            if leaf.kind is EntryKind.KEY_EVENT:
+                self.key_events.append(Entry(stored.index, leaf, leaf_hash(stored.leaf), payload))
+        if stored.index < self.since:
+            return
         bundle = self._check_bundle(stored, leaf)
         if payload is None:
             return
-        self._check_derived(stored, leaf, payload, found_rows)
-        if leaf.kind is EntryKind.KEY_EVENT:
-            self.key_events.append(Entry(stored.index, leaf, hashed, payload))
-        if self.check_signatures:
-            self._check_signatures(stored, leaf, payload, bundle)
+        self._check_derived(stored, leaf, payload, rows)
+        if signatures:
+            signatures.add(stored.index, leaf, payload, bundle)
         self.evaluated += 1
 
     def _see(self, stored: _Stored, good: bool, checker: str, observed: str) -> None:
@@ -161,7 +171,6 @@ class EntryAudit:
     def _check_bundle(self, stored: _Stored, leaf: Leaf) -> bytes | None:
         if leaf.bundle_sha256 == NO_HASH:
             return None
-        self.bundles.add(leaf.bundle_sha256)
         size, data = self.ledger.row(_PAYLOAD, leaf.bundle_sha256) or (None, None)
         if data is None:
             self.missing.setdefault(leaf.bundle_sha256, []).append(stored.index)
@@ -170,14 +179,16 @@ class EntryAudit:
         self._see(stored, good, "bundle", "the sigstore bundle is not the one that was admitted")
         return data if good else None
 
-    def _check_derived(self, stored: _Stored, leaf: Leaf, payload: bytes, rows: "tuple[list[Any], ...]") -> None:
-        """The derived rows and the notice flag follow from the payload."""
-        derived = derive(leaf.kind, leaf.payload_type, payload)
-        self._see(stored, derived.notice == leaf.notice, "notices", "the notice flag is not what the payload calls for")
+    def _check_genesis(self, stored: _Stored, leaf: Leaf, payload: bytes) -> None:
         genesis = (leaf.kind, leaf.payload_type) == (EntryKind.POLICY, GENESIS_TYPE)
         self._see(stored, genesis == (stored.index == 0), "genesis", "entry 0, and no other, is the genesis")
         if genesis and stored.index == 0:
             self.genesis = payload
+
+    def _check_derived(self, stored: _Stored, leaf: Leaf, payload: bytes, rows: "tuple[list[Any], ...]") -> None:
+        """The derived rows and the notice flag follow from the payload."""
+        derived = derive(leaf.kind, leaf.payload_type, payload)
+        self._see(stored, derived.notice == leaf.notice, "notices", "the notice flag is not what the payload calls for")
         erased = withheld(leaf.kind, payload)
         if erased:
             self.withheld.add(erased)
@@ -187,20 +198,6 @@ class EntryAudit:
         beyond = rows[DerivedRows.TABLES.index("signature")][len(leaf.signatures) :]
         self._see(stored, all(row[-1] != str(Code.OK) for row in beyond), "derived", "a signature that is not in the leaf is called OK")
 
-    def _check_signatures(self, stored: _Stored, leaf: Leaf, payload: bytes, bundle: bytes | None) -> None:
-        """Each signature of the leaf holds under a key that the auditor was given."""
-        signed = pae(leaf.payload_type, payload)
-        carried = self.bundle_key(bundle) if self.bundle_key and bundle is not None else None
-        for signature in leaf.signatures:
-            key = self.keys.get(signature.key_sha256)
-            if key is None and carried is not None and carried.fingerprint.raw == signature.key_sha256:
-                key = carried
-            if key is None:
-                observed = f"signed by a key that is not trusted here: {signature.key_sha256.hex()}"
-                self.findings.add(Code.UNTRUSTED, "signatures", observed, entry=stored.index)
-            elif not _holds(key, signed, signature.signature, signature.algorithm):
-                self.findings.add(Code.UNTRUSTED, "signatures", "a signature does not hold", entry=stored.index)
-
     def _report_missing(self) -> None:
         for digest, entries in self.missing.items():
             if digest in self.withheld:
@@ -208,13 +205,6 @@ class EntryAudit:
                     self.findings.add(Code.WITHHELD, "payload", "the payload was withheld", entry=entry, severity=Severity.INFO)
             else:
                 self.findings.extend(Code.INCOMPLETE, "payload", "the payload or bundle is missing", entries)
-
-
-def _holds(key: PublicKey, signed: bytes, signature: bytes, algorithm: int) -> bool:
-    try:
-        return int(key.verify(signed, signature)) == algorithm
-    except (RefusedError, InputError):
-        return False
 
 
 def check_payloads(ledger: Snapshot, findings: Findings, bundles: set[bytes]) -> None:
@@ -228,5 +218,8 @@ def check_payloads(ledger: Snapshot, findings: Findings, bundles: set[bytes]) ->
 
 def check_duplicates(ledger: Snapshot, findings: Findings) -> None:
     """No statement was admitted twice by the same signers."""
-    for (index,) in ledger.rows("SELECT max(idx) FROM entry GROUP BY dedup HAVING count(*) > 1"):
-        findings.add(Code.DUPLICATE, "duplicates", "the entry repeats an earlier one", entry=index)
+    later = ledger.rows(
+        "SELECT idx FROM (SELECT idx, row_number() OVER (PARTITION BY dedup ORDER BY idx) AS time FROM entry) WHERE time > 1"
+    )
+    entries = [index for (index,) in later if isinstance(index, int)]
+    findings.extend(Code.DUPLICATE, "duplicates", "the entry repeats an earlier one", entries)

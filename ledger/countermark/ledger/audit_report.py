@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Final
 
 from countermark.attestations.codes import Code, ExitCode, Outcome, Severity
-from countermark.attestations.errors import CannotTellError, Location, RefusedError
+from countermark.attestations.errors import CannotTellError, CountermarkError, Location, RefusedError
 from countermark.attestations.findings import Finding
 
 EXITS: Final = {
     Code.TAMPERED: ExitCode.TAMPERED,
-    Code.LEDGER_TAMPERED: ExitCode.TAMPERED,
     Code.SPLIT_VIEW: ExitCode.TAMPERED,
     Code.ROLLBACK: ExitCode.TAMPERED,
     Code.MALFORMED: ExitCode.INVALID,
@@ -20,6 +19,21 @@ EXITS: Final = {
     Code.SUSPECT: ExitCode.NO,
 }
 """The exit code of a blocking finding; those not named here leave something unknown, which is exit 4."""
+
+VOCABULARY: Final = frozenset(
+    {
+        *(Code.TAMPERED, Code.SPLIT_VIEW, Code.ROLLBACK, Code.UNTRUSTED, Code.INCOMPLETE, Code.MALFORMED, Code.STALE, Code.UNSUPPORTED),
+        *(Code.SUSPECT, Code.WITHHELD, Code.GUARD_MISSING, Code.CLOCK, Code.DUPLICATE),
+    }
+)
+"""What a finding about a ledger may be called."""
+
+_CALLED: Final = {
+    ExitCode.TAMPERED: Code.TAMPERED,
+    ExitCode.INVALID: Code.MALFORMED,
+    ExitCode.NO: Code.UNTRUSTED,
+    ExitCode.CANNOT_TELL: Code.INCOMPLETE,
+}
 
 _FIXES: Final = {
     Code.TAMPERED: "restore a backup and compare it with a checkpoint that somebody else holds; keep this file as evidence",
@@ -29,7 +43,6 @@ _FIXES: Final = {
     Code.UNSUPPORTED: "verify with a newer countermark",
     Code.UNTRUSTED: "add the signer's key to the trust policy, or distrust these entries",
     Code.SUSPECT: "have what is true of it said again under another key; `countermark query impact --key` lists what rests on it",
-    Code.SIG_UNVERIFIABLE: "give a trust policy or keys",
     Code.INCOMPLETE: "restore the missing rows from a backup",
     Code.GUARD_MISSING: "run `countermark db upgrade` on a copy and find out who changed the schema",
     Code.CLOCK: "compare with the times of witnesses",
@@ -40,8 +53,11 @@ _FIXES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """The result of one audit. `evaluated` of `of` entries were checked in full; `protected_to` is the size of the newest checkpoint
-    that somebody outside holds, none when the audit was shown none."""
+    """The result of one audit. `evaluated` of `of` entries were checked in full; `left_out` says what was not to be checked.
+
+    `protected_to` is the size of the newest checkpoint that somebody outside holds and that this ledger continues, and `held_by` are
+    those who hold it; none when the audit was shown none.
+    """
 
     origin: str | None
     size: int
@@ -52,6 +68,8 @@ class AuditReport:
     findings: tuple[Finding, ...]
     anchored: int | None
     protected_to: int | None
+    held_by: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def exit(self) -> ExitCode:
@@ -69,7 +87,7 @@ def write_record(report: AuditReport, ledger: Path, by: str, audited_ms: int) ->
 
     `RefusedError` for a report that is not a yes; `CannotTellError` UNREADABLE when the file cannot be written.
     """
-    if report.exit is not ExitCode.YES:
+    if report.exit is not ExitCode.YES or report.left_out:
         raise RefusedError(Code.INCOMPLETE, "only a complete audit without a blocking finding is put on record", fix="settle its findings")
     path = ledger.with_suffix(".audit")
     fields = {"origin": report.origin, "size": report.size, "root": report.root.hex(), "audited": audited_ms, "by": by}
@@ -96,7 +114,12 @@ class Findings:
     """Collects what an audit sees. The same thing seen at several entries is one finding that names them all."""
 
     def __init__(self) -> None:
-        self._seen: dict[_What, list[int]] = {}
+        self._seen: dict[_What, list[range]] = {}
+
+    def error(self, error: CountermarkError, checker: str, what: str, *, entry: int | None = None) -> None:
+        """Record what a check met, in the words of an audit."""
+        code = error.code if error.code in VOCABULARY else _CALLED.get(error.exit, Code.INCOMPLETE)
+        self.add(code, checker, f"{what}{error.message}", entry=entry)
 
     def add(
         self,
@@ -111,26 +134,28 @@ class Findings:
         """Record one observation of the check `checker`, at an entry or at the ledger as a whole."""
         entries = self._seen.setdefault(_What(code, checker, observed, required, severity), [])
         if entry is not None:
-            entries.append(entry)
+            entries.append(range(entry, entry + 1))
 
     def extend(self, code: Code, checker: str, observed: str, entries: Iterable[int]) -> None:
         """Record one observation at each of `entries`; nothing when there are none."""
-        for entry in entries:
-            self.add(code, checker, observed, entry=entry)
+        spans = [entries] if isinstance(entries, range) else [range(entry, entry + 1) for entry in entries]
+        if any(spans):
+            self.add(code, checker, observed)
+            self._seen[_What(code, checker, observed, None, Severity.BLOCK)] += filter(None, spans)
 
     def result(self) -> tuple[Finding, ...]:
         """All findings, in the order in which the first of each was seen."""
         return tuple(_finding(what, entries) for what, entries in self._seen.items())
 
 
-def _finding(what: _What, entries: list[int]) -> Finding:
+def _finding(what: _What, entries: list[range]) -> Finding:
     return Finding(
         what.code,
         Outcome.FAIL if what.severity is Severity.BLOCK else Outcome.INCONCLUSIVE,
         fix=_FIXES.get(what.code, "look into it before you rely on this ledger"),
         severity=what.severity,
         checker=f"ledger.{what.checker}",
-        subject=name_entries(entries) if entries else None,
+        subject=_name_spans(entries) if entries else None,
         required=what.required,
         observed=what.observed,
     )
@@ -138,12 +163,15 @@ def _finding(what: _What, entries: list[int]) -> Finding:
 
 def name_entries(indices: Iterable[int]) -> str:
     """`entry 17`, or `entries 3, 5-9`."""
-    ordered = sorted(set(indices))
-    spans: list[list[int]] = []
-    for index in ordered:
-        if spans and index == spans[-1][1] + 1:
-            spans[-1][1] = index
+    return _name_spans(range(index, index + 1) for index in indices)
+
+
+def _name_spans(spans: Iterable[range]) -> str:
+    merged: list[range] = []
+    for span in sorted(spans, key=lambda span: span.start):
+        if merged and span.start <= merged[-1].stop:
+            merged[-1] = range(merged[-1].start, max(merged[-1].stop, span.stop))
         else:
-            spans.append([index, index])
-    text = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
-    return f"entry {text}" if len(ordered) == 1 else f"entries {text}"
+            merged.append(span)
+    text = ", ".join(str(span.start) if len(span) == 1 else f"{span.start}-{span.stop - 1}" for span in merged)
+    return f"entry {text}" if sum(map(len, merged)) == 1 else f"entries {text}"

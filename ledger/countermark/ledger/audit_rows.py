@@ -12,12 +12,13 @@ from countermark.ledger.tiles import TILE_WIDTH
 
 
 class _Rows:
-    """The rows of one table, in index order, handed out entry by entry."""
+    """The rows of one table from one index on, in index order, handed out entry by entry."""
 
-    def __init__(self, ledger: Snapshot, table: str, findings: Findings) -> None:
+    def __init__(self, ledger: Snapshot, table: str, findings: Findings, start: int) -> None:
         columns = COLUMNS[table]
         order = "idx, pos" if "pos" in columns else "idx"
-        rows = ledger.stream(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {order}")  # noqa: S608  # names from schema
+        sql = f"SELECT {', '.join(columns)} FROM {table} WHERE ?1 = 0 OR idx >= ?1 ORDER BY {order}"  # noqa: S608  # names from schema
+        rows = ledger.stream(sql, start)
         self._rows = self._sound(table, rows, findings)
         self._next = next(self._rows, None)
 
@@ -47,36 +48,47 @@ class _Rows:
 
 
 class DerivedRows:
-    """The stored derived rows of each entry in turn; checks along the way that none is without entry and that the hash covers all."""
+    """The stored derived rows of each entry in turn; checks along the way that none is without entry and that the hash covers all.
+
+    Rows are read from the beginning of the tile in which entry `since` lies, as the hash runs along a tile.
+    """
 
     TABLES: Final = DERIVED
 
-    def __init__(self, ledger: Snapshot, findings: Findings) -> None:
+    def __init__(self, ledger: Snapshot, findings: Findings, since: int = 0) -> None:
         self._ledger = ledger
         self._findings = findings
-        self._tables = {table: _Rows(ledger, table, findings) for table in DERIVED}
+        self._first_tile = tile_of(since)
+        self._tables = {table: _Rows(ledger, table, findings, self._first_tile * TILE_WIDTH) for table in DERIVED}
         self._digests: dict[int, bytes] = {}
+        self._read = 0
 
     def take(self, index: int) -> tuple[list[tuple[Any, ...]], ...]:
-        """The rows of an entry, for each table of `TABLES`; indices must come in rising order."""
+        """The rows of an entry, for each table of `TABLES`; indices must come in rising order. None where none are read."""
         found = []
+        if tile_of(index) < self._first_tile:
+            return ()
         for table, rows in self._tables.items():
             of_entry, strays = rows.take(index)
             self._report(table, strays)
             found.append(of_entry)
         before = EMPTY if begins_tile(index) else self._digests.get(tile_of(index), EMPTY)
         self._digests[tile_of(index)] = extend_rows(before, found)
+        self._read = index + 1
         return tuple(found)
 
     def finish(self) -> None:
         """Report the rows behind the last entry, and compare the hashes with table `index_digest`."""
         for table, rows in self._tables.items():
             self._report(table, rows.rest())
-        stored = dict(self._ledger.rows("SELECT tile, digest FROM index_digest"))
+        stored = dict(self._ledger.rows("SELECT tile, digest FROM index_digest WHERE ?1 = 0 OR tile >= ?1", self._first_tile))
         for tile in sorted(stored.keys() | self._digests.keys(), key=repr):
-            if stored.get(tile) != self._digests.get(tile):
+            if tile not in self._digests:
+                self._findings.add(Code.TAMPERED, "index-digest", f"an index digest is about no entries: tile {tile!r}")
+            elif stored.get(tile) != self._digests[tile]:
                 observed = "the derived rows do not hash to their index digest" if tile in stored else "the index digest is missing"
-                self._findings.add(Code.TAMPERED, "index-digest", f"{observed}: tile {tile!r} of {TILE_WIDTH} entries")
+                covered = range(tile * TILE_WIDTH, min((tile + 1) * TILE_WIDTH, self._read))
+                self._findings.extend(Code.TAMPERED, "index-digest", observed, covered)
 
     def _report(self, table: str, strays: list[int]) -> None:
         self._findings.extend(Code.TAMPERED, "derived", f"a row of table {table} belongs to no entry", strays)

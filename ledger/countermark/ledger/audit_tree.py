@@ -11,10 +11,10 @@ from countermark.attestations.errors import CountermarkError
 from countermark.ledger.anchor import Anchor
 from countermark.ledger.audit_report import Findings
 from countermark.ledger.chains import EMPTY, extend_notes
-from countermark.ledger.merkle import HASH_BYTES, Frontier
+from countermark.ledger.merkle import Frontier
 from countermark.ledger.note import Checkpoint, VerifierKey, open_checkpoint
 from countermark.ledger.snapshot import Snapshot
-from countermark.ledger.tiles import TILE_BYTES, tile_root
+from countermark.ledger.tiles import TILE_BYTES, TILE_WIDTH, tile_root
 
 _COSIGNED: Final = 12
 """The bytes of a cosignature before its signature: key ID and time."""
@@ -89,23 +89,25 @@ def check_tiles(ledger: Snapshot, hashes: Sequence[bytes], findings: Findings) -
         for index in range(len(row) // TILE_BYTES):
             wanted = row[index * TILE_BYTES : (index + 1) * TILE_BYTES]
             roots.append(tile_root(wanted))
-            _check_tile(f"tile {level}/{index}", stored.pop((level, index), None), wanted, roots[-1], findings)
+            _check_tile(level, index, stored.pop((level, index), None), wanted, roots[-1], findings)
         row, level = b"".join(roots), level + 1
     for level, index in stored:
         findings.add(Code.TAMPERED, "tiles", f"tile {level}/{index} is not full at this size, or not a tile")
 
 
-def _check_tile(name: str, stored: tuple[Any, ...] | None, wanted: bytes, root: bytes, findings: Findings) -> None:
+def _check_tile(level: int, index: int, stored: tuple[Any, ...] | None, wanted: bytes, root: bytes, findings: Findings) -> None:
+    name, width = f"tile {level}/{index}", TILE_WIDTH ** (level + 1)
+    covered = range(index * width, (index + 1) * width)
     if stored is None:
-        findings.add(Code.INCOMPLETE, "tiles", f"{name} is missing")
+        findings.extend(Code.INCOMPLETE, "tiles", f"{name} is missing", covered)
         return
     hashes, stored_root = stored
     if not isinstance(hashes, bytes) or len(hashes) != TILE_BYTES:
-        findings.add(Code.MALFORMED, "tiles", f"{name} is not {TILE_BYTES // HASH_BYTES} hashes")
+        findings.extend(Code.MALFORMED, "tiles", f"{name} is not {TILE_WIDTH} hashes", covered)
     elif hashes != wanted:
-        findings.add(Code.TAMPERED, "tiles", f"{name} does not hold the hashes of the entries")
+        findings.extend(Code.TAMPERED, "tiles", f"{name} does not hold the hashes of the entries", covered)
     if stored_root != root:
-        findings.add(Code.TAMPERED, "tiles", f"the root of {name} is wrong")
+        findings.extend(Code.TAMPERED, "tiles", f"the root of {name} is wrong", covered)
 
 
 def checkpoint_sizes(ledger: Snapshot) -> list[int]:
@@ -125,7 +127,7 @@ def check_checkpoints(ledger: Snapshot, head: HeadRow | None, roots: Roots, key:
             findings.add(Code.TAMPERED, "checkpoints", f"{name} is not what its note says")
         if signed and roots.at(signed.size) != signed.root:
             code = Code.SPLIT_VIEW if intact else Code.TAMPERED
-            findings.add(code, "checkpoints", f"{name} was signed over another root than the entries had", entry=signed.size - 1)
+            findings.extend(code, "checkpoints", f"{name} was signed over another root than the entries had", range(signed.size))
     if head and (chain != head.notes_chain or note != head.note):
         findings.add(Code.TAMPERED, "checkpoints", "the checkpoints are not all those that were signed")
 
@@ -142,13 +144,16 @@ def opened(note: object, key: VerifierKey, findings: Findings, checker: str, nam
         return None
 
 
-def check_growth_since(held: Checkpoint, size: int, roots: Roots, intact: bool, findings: Findings, checker: str) -> None:
-    """The ledger continues a checkpoint that is held outside it."""
+def check_growth_since(held: Checkpoint, size: int, roots: Roots, intact: bool, findings: Findings, checker: str) -> bool:
+    """Whether the ledger continues a checkpoint that is held outside it. The entries named are those that are gone, or may be others."""
     if held.size > size:
-        findings.add(Code.ROLLBACK, checker, f"the ledger has {size} entries; a checkpoint held outside it says {held.size}")
+        observed = f"the ledger has {size} entries; a checkpoint held outside it says {held.size}"
+        findings.extend(Code.ROLLBACK, checker, observed, range(size, held.size))
     elif roots.at(held.size) != held.root:
         code = Code.SPLIT_VIEW if intact else Code.TAMPERED
-        findings.add(code, checker, f"at {held.size} entries the ledger has another root than a checkpoint held outside it")
+        observed = f"at {held.size} entries the ledger has another root than a checkpoint held outside it"
+        findings.extend(code, checker, observed, range(held.size))
+    return held.size <= size and roots.at(held.size) == held.root
 
 
 def check_anchor_note(anchor: Anchor, key: VerifierKey, findings: Findings) -> bool:

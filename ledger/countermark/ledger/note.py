@@ -22,7 +22,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from countermark.attestations.codes import Code
-from countermark.attestations.errors import InputError, RefusedError, TamperError
+from countermark.attestations.errors import InputError, RefusedError
 from countermark.attestations.keys import refuse_weak_ed25519
 from countermark.ledger.merkle import EMPTY_ROOT, HASH_BYTES
 
@@ -137,16 +137,16 @@ class CheckpointSigner:
 def open_checkpoint(note: str | bytes, key: VerifierKey) -> Checkpoint:
     """The checkpoint in a note, if the log that owns `key` signed it.
 
-    `InputError` MALFORMED if the note is not of the form above, `TamperError` TAMPERED if a line in this key's name does not verify,
-    `RefusedError` UNTRUSTED if there is no such line or if the note is about another log. Extension lines are refused: nothing in a
-    log vouches for them.
+    `InputError` MALFORMED if the note is not of the form above; `RefusedError` UNTRUSTED if a line in this key's name does not verify,
+    if there is no such line, or if the note is about another log. It is never tampering of the log: anyone can spoil a note. Extension
+    lines are refused: nothing in a log vouches for them.
     """
     text, lines = _split(_read_text(note))
     checkpoint = _parse_body(text)
     signatures = [line.signature for line in lines if (line.name, line.key_id) == (key.name, key.key_id)]
     if not all(key.verify(text.encode(), signature) for signature in signatures):
-        raise TamperError(
-            Code.TAMPERED,
+        raise RefusedError(
+            Code.UNTRUSTED,
             f"the checkpoint bears a bad signature in the name of {key.name}+{key.key_id.hex()}",
             fix="get the checkpoint again from the log; if it fails again, somebody altered it",
         )

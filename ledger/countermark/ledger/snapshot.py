@@ -45,10 +45,10 @@ class Snapshot:
             found: tuple[Any, ...] | None = self._connection.execute(sql, values).fetchone()
         return found
 
-    def stream(self, sql: str) -> Iterator[tuple[Any, ...]]:
+    def stream(self, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
         """The rows of a query, one at a time."""
         with sqlite_errors(self.path):
-            yield from self._connection.execute(sql)
+            yield from self._connection.execute(sql, values)
 
     def tree(self, size: int) -> TileReader:
         """The stored tree at `size`; it believes the database, so what it gives must be checked against a signed root."""

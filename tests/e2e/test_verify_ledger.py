@@ -1,0 +1,29 @@
+"""`verify ledger`, as an auditor runs it who holds a checkpoint."""
+
+from pathlib import Path
+
+from program import Program
+
+
+def test_the_horizon_is_told_with_who_holds_it(program: Program, box: Path) -> None:
+    alone = program("verify", "ledger", "--ledger", box)
+    assert (alone.code, "nobody outside holds a checkpoint" in alone.out) == (0, True)
+    held = program.folder / "held.note"
+    held.write_text(program("ledger", "checkpoint", "--ledger", box).out)
+    for number in (1, 2):
+        rejected = program("reject", f"oci-config:sha256:{str(number) * 64}", "--reason", "wrong", "--ledger", box)
+        assert rejected.code == 0, rejected.err
+    done = program("verify", "ledger", "--ledger", box, "--checkpoint", held, "--workers", "2", "-o", "json", "-o", "text=report.txt")
+    text = (program.folder / "report.txt").read_text()
+    assert (done.code, done.json["details"]["held_by"], done.json["ledger"]["protected_to"]) == (0, [str(held)], 1)
+    assert f"protected up to entry 0, held by {held}; 2 entries after it are not yet" in text
+
+
+def test_what_is_left_out_is_told(program: Program, box: Path) -> None:
+    assert program("reject", f"oci-config:sha256:{'1' * 64}", "--reason", "wrong", "--ledger", box).code == 0
+    done = program("verify", "ledger", "--ledger", box, "--since", "1", "--hash-only", "-o", "json")
+    assert (done.code, done.json["evaluated"], done.json["of"]) == (0, 1, 1)
+    assert done.json["not_evaluated"] == ["payloads, signatures and rows of entries before 1", "signatures of entries"]
+    assert program("verify", "ledger", "--ledger", box, "--since", "2").code == 5
+    assert program("verify", "ledger", "--ledger", box, "--since", "-1").code == 2
+    assert program("verify", "ledger", "--ledger", box, "--workers", "0").code == 2
