@@ -8,6 +8,7 @@ from typing import Any
 from countermark.actions.appending import Attester, append
 from countermark.actions.catalogue import load_catalogue
 from countermark.actions.evidence import Gatherer
+from countermark.actions.measurements import named_quality
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
@@ -25,6 +26,7 @@ from countermark.contracts.adapters.receipts import ReceiptDraft, receipts_of
 from countermark.contracts.adapters.registry import adapter_named
 from countermark.contracts.catalogue import Catalogue
 from countermark.contracts.evidence import Record
+from countermark.contracts.measurements.receipt_drafts import run_receipt
 from countermark.ledger.leaf import EntryKind
 from countermark.ledger.read import Head, LedgerReader
 from countermark.ledger.submission import Receipt, Submission
@@ -83,10 +85,10 @@ def endorse(
     for capability in only:
         catalogue.get(capability, Location("--only"))
     with open_reader(workspace, trust) as reader:
-        documents = [_document(reader, Gatherer(reader, trust), text) for text in references]
-        for record in documents:
-            _read_again(reader, record, catalogue, _adapter(adapter, catalogue))
-    drafts = [draft for record in documents for draft in _drafts(record, catalogue, only)]
+        gatherer = Gatherer(reader, trust)
+        endorser = _Endorser(reader, gatherer, catalogue, _adapter(adapter, catalogue))
+        found = [draft for text in references for draft in endorser.drafts(_endorsable(reader, gatherer, text))]
+    drafts = [draft for draft in found if not only or draft.predicate.get("capability") in only or draft.name is PredicateName.REJECTION]
     if not drafts:
         message = "no claim of the documents came to an outcome that can be endorsed"
         raise NothingError(Code.NOTHING_EVALUATED, message, fix="see `countermark verify evidence` for what was refused and why")
@@ -113,19 +115,42 @@ def _append(
     return tuple(Appended(item.statement, receipt) for item, receipt in zip(made, receipts[len(kept) :], strict=True)), head
 
 
-def _document(reader: LedgerReader, gatherer: Gatherer, text: str) -> Record:
-    """An evidence document of the ledger, by entry number or payload digest, signed by somebody who may record one."""
+_ENDORSABLE = {name.uri: name for name in (PredicateName.EVIDENCE_DOCUMENT, PredicateName.BENCHMARK_RUN)}
+
+
+def _endorsable(reader: LedgerReader, gatherer: Gatherer, text: str) -> Record:
+    """A document or run of the ledger, by entry number or payload digest, signed by somebody who may record one."""
     indices = (int(text),) if text.isdecimal() else reader.find_payload(Digest.parse(text, at=Location("ENTRY")).raw)
-    records = [item for item in gatherer.records(indices) if item.statement.predicate_type == PredicateName.EVIDENCE_DOCUMENT.uri]
+    records = [item for item in gatherer.records(indices) if item.statement.predicate_type in _ENDORSABLE]
     good = [item for item in records if item.code is Code.OK]
     if good:
         return good[0]
     if records:
         message = f"{text}: nobody who may record evidence has signed it"
-        raise RefusedError(records[0].code, message, fix="have a builder record the document")
-    raise InputError(
-        Code.REF_NOT_HERE, f"{text} is no evidence document of this ledger", fix="give the entry that `record evidence` printed"
-    )
+        raise RefusedError(records[0].code, message, fix="have somebody record it who may")
+    message = f"{text} is neither an evidence document nor a run of this ledger"
+    raise InputError(Code.REF_NOT_HERE, message, fix="give the entry that `record evidence` or `record benchmark` printed")
+
+
+@dataclass(frozen=True, slots=True)
+class _Endorser:
+    """Makes drafts of what is recorded."""
+
+    reader: LedgerReader
+    gatherer: Gatherer
+    catalogue: Catalogue
+    adapter: Adapter | None
+
+    def drafts(self, record: Record) -> Sequence[ReceiptDraft]:
+        """What one record bears."""
+        predicate: Any = record.statement.predicate
+        payload = Digest(DigestKind.PAYLOAD, record.payload.hex)
+        if _ENDORSABLE[record.statement.predicate_type] is PredicateName.BENCHMARK_RUN:
+            quality = named_quality(self.reader, self.gatherer, predicate.get("quality"))
+            draft = run_receipt(predicate, payload, quality, self.catalogue)
+            return [draft] if draft else []
+        _read_again(self.reader, record, self.catalogue, self.adapter)
+        return receipts_of(predicate, payload, self.catalogue)
 
 
 def _read_again(reader: LedgerReader, record: Record, catalogue: Catalogue, adapter: Adapter | None) -> None:
@@ -137,9 +162,3 @@ def _read_again(reader: LedgerReader, record: Record, catalogue: Catalogue, adap
         first = checked.findings[0].observed if checked.findings else "nothing could be compared"
         message = f"entry {record.index}: the document gives other claims than were recorded: {first}"
         raise RefusedError(Code.RECORD_CONTRADICTED, message, fix="record the document again with this version")
-
-
-def _drafts(record: Record, catalogue: Catalogue, only: Sequence[str]) -> list[ReceiptDraft]:
-    predicate: Any = record.statement.predicate
-    drafts = receipts_of(predicate, Digest(DigestKind.PAYLOAD, record.payload.hex), catalogue)
-    return [draft for draft in drafts if not only or draft.predicate.get("capability") in only or draft.name is PredicateName.REJECTION]

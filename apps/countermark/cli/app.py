@@ -11,6 +11,7 @@ from countermark.attestations.errors import CountermarkError, InputError, Locati
 from countermark.attestations.release import __version__
 from countermark.cli import (
     attest,
+    benchmark,
     contract,
     db,
     demo,
@@ -47,6 +48,7 @@ app = typer.Typer(
 )
 app.command("init")(init.init)
 app.add_typer(key.app, name="key")
+record.app.command("benchmark")(benchmark.record)
 record.app.command("evidence")(evidence.record)
 record.app.command("snapshot")(snapshot.record)
 app.add_typer(record.app, name="record")

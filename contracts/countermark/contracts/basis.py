@@ -7,12 +7,13 @@ it rests on. A receipt that says more or other than they do is contradicted, and
 from collections.abc import Iterator
 from functools import cached_property
 
-from countermark.attestations.codes import Outcome
-from countermark.attestations.located import JsonValue, as_list
+from countermark.attestations.codes import Outcome, Severity
+from countermark.attestations.located import JsonValue, as_list, as_object
 from countermark.attestations.predicate_types import PredicateName
 from countermark.contracts.catalogue import Capability
 from countermark.contracts.controls import control, reported, worst
 from countermark.contracts.evidence import Entry, Evidence
+from countermark.contracts.measurements.judged import judged
 from countermark.contracts.receipt import Receipt, instant_ended
 from countermark.contracts.scope import Leaves, Scope
 
@@ -119,7 +120,10 @@ class Basis:
         return tp * (pp if isinstance(pp, int) else 1) if isinstance(tp, int) else None
 
     def _beyond(self, entry: Entry) -> Iterator[str]:
-        """A statement beside documents: the source of the engine that a control asks about, or a run."""
+        """A statement beside documents: the source of the engine or the quality report that a control asks about, or a run."""
+        if _is(entry, PredicateName.QUALITY_REPORT) and "quality-passed" in self._capability.controls:
+            yield from self._beyond_quality(entry)
+            return
         if not _is(entry, PredicateName.SOURCE) or "clean-source" not in self._capability.controls:
             yield from self._beyond_run(entry)
             return
@@ -127,6 +131,30 @@ class Basis:
         commits = {engine.get("source") for engine in engines if isinstance(engine, dict)}
         if commits != {entry.predicate.get("commit")}:
             yield "it rests on the source of another engine than ran"
+
+    def _beyond_quality(self, entry: Entry) -> Iterator[str]:
+        """The report must be the one that a run names, and of the same deployment (catalogue BM-01)."""
+        runs = [run.predicate for run in self._entries if _is(run, PredicateName.BENCHMARK_RUN)]
+        if str(entry.payload) not in [run.get("quality") for run in runs]:
+            yield "it rests on a quality report that its run does not name"
+        used = as_object(entry.predicate.get("tuple"))
+        for name in ("image", "model", "draft"):
+            if any(used.get(name) != as_object(run.get("tuple")).get(name) for run in runs):
+                yield f"it rests on a quality report of another {name} than was measured"
+
+    def _beyond_benchmark(self, entry: Entry) -> Iterator[str]:
+        """A run that contradicts itself bears nothing, and one that breaks a rule of its claim bears no pass."""
+        report = self._evidence.find(str(entry.predicate.get("quality")))
+        quality = report.predicate if report is not None and report in self._entries else None
+        found = judged(entry.predicate, quality)
+        if found is None or found.contradictions:
+            told = ", ".join(dict.fromkeys(item.checker for item in found.contradictions)) if found else "it cannot be read"
+            yield f"it rests on a benchmark run that contradicts itself: {told}"
+        elif found.outcome is not Outcome.PASS:
+            broken = dict.fromkeys(item.checker for item in found.limits if item.severity is Severity.BLOCK)
+            yield f"it rests on a benchmark run that bears no pass: {', '.join(broken) or found.outcome}"
+        elif found.capability != self._capability.id:
+            yield f"it rests on a benchmark run that shows {found.capability}"
 
     def _beyond_run(self, entry: Entry) -> Iterator[str]:
         name, image, scope = PredicateName.from_uri(entry.statement.predicate_type), self._receipt.scope.image, entry.predicate.get("scope")
@@ -138,6 +166,8 @@ class Basis:
             yield f"it rests on a {name} whose outcome is {entry.outcome}"
         elif scope is not None and self._outside([Scope.of(scope)]):
             yield f"it covers more than the {name} that it rests on"
+        if name is PredicateName.BENCHMARK_RUN:
+            yield from self._beyond_benchmark(entry)
 
     def _outside(self, scopes: list[Scope]) -> bool:
         """Whether something that the receipt says was tested is covered by none of these scopes."""

@@ -11,8 +11,9 @@ from typing import Final
 from countermark.attestations.codes import Outcome
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.located import JsonValue, as_list, as_object
-from countermark.attestations.outcomes import roll_up
+from countermark.attestations.outcomes import quality_outcome, roll_up
 from countermark.attestations.predicate_types import PredicateName
+from countermark.contracts.measurements.judged import judged
 
 Recompute = Callable[[Mapping[str, JsonValue], str, int | None], Outcome | None]
 
@@ -93,6 +94,8 @@ def _of_source(source: Mapping[str, JsonValue], name: str, _ranks: int | None) -
 
 def _of_quality_report(report: Mapping[str, JsonValue], name: str, _ranks: int | None) -> Outcome | None:
     """A check of that id, compared by its texts; for an answer or raw bytes all checks, each by the digest of its raw response."""
+    if name == "quality-passed":
+        return quality_outcome(dict(report))
     checks = _objects(report.get("checks"))
     raw = name in ("exact-answer", "raw-bytes")
     shown = [_check(check, raw) for check in checks if raw or check.get("id") == name]
@@ -112,8 +115,9 @@ def _check(check: Mapping[str, JsonValue], raw: bool) -> Outcome | None:
 
 
 def _of_benchmark_run(run: Mapping[str, JsonValue], name: str, _ranks: int | None) -> Outcome | None:
-    summary = as_object(run.get("summary"))
-    return Outcome.PASS if name == "interval" and isinstance(summary.get("interval"), dict) else None
+    """A control as the run's operands give it; a run that contradicts itself shows nothing but that."""
+    found = judged(run)
+    return Outcome.ERROR if found is None or found.contradictions else found.controls.get(name)
 
 
 _BY_TYPE: Final[dict[PredicateName | None, Recompute]] = {

@@ -7,6 +7,7 @@ from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError, Location
 from countermark.attestations.spelling import meant
 from countermark.contracts.adapters.base import Adapter
+from countermark.contracts.adapters.benchmark_run import BenchmarkRunAdapter
 from countermark.contracts.adapters.campaign import Campaign
 from countermark.contracts.adapters.event_fenced import EventFenced
 from countermark.contracts.adapters.explainer import Explainer
@@ -24,6 +25,7 @@ _ALL: Final[tuple[Adapter, ...]] = (
     Explainer(),
     Campaign(),
     QualityReport(),
+    BenchmarkRunAdapter(),
 )
 ADAPTERS: Final[Mapping[str, Adapter]] = {adapter.name: adapter for adapter in _ALL}
 

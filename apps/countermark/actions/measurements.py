@@ -1,0 +1,60 @@
+"""`record benchmark`: a run is computed again before it is appended, and one that contradicts itself is not appended at all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from countermark.actions.appending import Recorded, record
+from countermark.actions.evidence import Gatherer
+from countermark.actions.workspace import Workspace, open_reader
+from countermark.attestations.codes import Code
+from countermark.attestations.digests import Digest
+from countermark.attestations.findings import Finding
+from countermark.attestations.located import JsonValue
+from countermark.attestations.predicate_types import PredicateName
+from countermark.contracts.adapters.bindings import Binding
+from countermark.contracts.measurements.judged import JudgedRun
+from countermark.ledger.read import LedgerReader
+from countermark.recorders.benchmark import BenchmarkRecording, WantedInterval, read_benchmark
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecorded:
+    """A run as it was judged, its findings, and where it stands; nowhere, where it contradicts itself."""
+
+    judged: JudgedRun
+    findings: tuple[Finding, ...]
+    recorded: Recorded | None
+
+
+def record_benchmark(
+    workspace: Workspace, path: Path, binds: Sequence[str], key: str | None, wanted: WantedInterval | None = None
+) -> RunRecorded:
+    """Append a benchmark run, signed by a qualifier, unless something in it contradicts something else."""
+    workspace.check_ledger()
+    found = read_benchmark(path, [Binding.parse(text) for text in binds], wanted)
+    return append_benchmark(workspace, found, key)
+
+
+def append_benchmark(workspace: Workspace, found: BenchmarkRecording, key: str | None) -> RunRecorded:
+    """As `record_benchmark`, of a run that was read already; its quality report is looked for in the ledger."""
+    found = found.judged_with(_quality(workspace, found.predicate.get("quality")))
+    if found.contradictions:
+        return RunRecorded(found.judged, found.contradictions, None)
+    return RunRecorded(found.judged, found.limits, record(workspace, found.recording, "qualifier", key))
+
+
+def _quality(workspace: Workspace, stated: JsonValue) -> JsonValue:
+    trust = workspace.trust()
+    with open_reader(workspace, trust) as reader:
+        return named_quality(reader, Gatherer(reader, trust), stated)
+
+
+def named_quality(reader: LedgerReader, gatherer: Gatherer, stated: JsonValue) -> JsonValue:
+    """The predicate of a quality report of the ledger that somebody who may has signed; none where there is none."""
+    payload = Digest.stated(stated)
+    if payload is None:
+        return None
+    records = gatherer.statements(reader.find_payload(payload.raw))
+    reports = [item for item in records if item.statement.predicate_type == PredicateName.QUALITY_REPORT.uri and item.code is Code.OK]
+    return reports[0].statement.predicate if reports else None

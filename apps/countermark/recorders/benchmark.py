@@ -1,0 +1,117 @@
+"""A benchmark-run document from disk, as the statement to be: whole by its schema, with what was bound, and judged."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from countermark.attestations.codes import Code
+from countermark.attestations.digests import Digest
+from countermark.attestations.documents import MAX_FILE
+from countermark.attestations.errors import CannotTellError, InputError, Location
+from countermark.attestations.findings import Finding
+from countermark.attestations.located import JsonValue, as_object
+from countermark.attestations.predicate_types import PredicateName
+from countermark.attestations.statement import Subject
+from countermark.contracts.adapters.benchmark_run import checked
+from countermark.contracts.adapters.bindings import Binding
+from countermark.contracts.adapters.fields import Field, File
+from countermark.contracts.measurements.bound import bound
+from countermark.contracts.measurements.broken import findings
+from countermark.contracts.measurements.estimate import ORDER_STATISTIC, bootstrap_method, interval, known_method
+from countermark.contracts.measurements.judged import JudgedRun, judge
+from countermark.contracts.measurements.run import BenchmarkRun, decimal
+from countermark.recorders.files import read_bytes
+from countermark.recorders.recording import Recording
+
+
+@dataclass(frozen=True, slots=True)
+class WantedInterval:
+    """An interval to compute where the document has none: its method, and its level between 0 and 1."""
+
+    method: str
+    level: Fraction
+
+    @classmethod
+    def parse(cls, text: str, level: str) -> "WantedInterval":
+        """`order-statistic`, `bootstrap` or `bootstrap:SEED`, or the whole name of a method; `InputError` for anything else."""
+        name, _, seed = text.partition(":")
+        method = bootstrap_method(int(seed or 0)) if name == "bootstrap" and (seed or "0").isdecimal() and len(seed) < 10 else text
+        try:
+            share = Fraction(level)
+        except (ValueError, ZeroDivisionError):
+            share = Fraction(0)
+        if not known_method(method) or not 0 < share < 1:
+            raise InputError(
+                Code.SCHEMA_INVALID,
+                f"{text!r} at {level!r} is no interval",
+                at=Location("--interval"),
+                fix=f"write --interval {ORDER_STATISTIC} or bootstrap:SEED, and --level between 0 and 1",
+            )
+        return cls(method, share)
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkRecording:
+    """A run that was read: the document, its predicate with what was bound, and what it was judged to be without its quality report."""
+
+    document: Field
+    predicate: Mapping[str, JsonValue]
+    judged: JudgedRun
+
+    def judged_with(self, quality: JsonValue) -> "BenchmarkRecording":
+        """The same, judged with the predicate of the quality report that it names."""
+        return replace(self, judged=judge(self.predicate, quality))
+
+    @property
+    def contradictions(self) -> tuple[Finding, ...]:
+        """What speaks against the run within itself, each at its place."""
+        return findings(self.judged.contradictions, self.document.document.at)
+
+    @property
+    def limits(self) -> tuple[Finding, ...]:
+        """What the run lacks for a serving claim, each at its place."""
+        return findings(self.judged.limits, self.document.document.at)
+
+    @property
+    def recording(self) -> Recording:
+        """The statement to be, about the image alone."""
+        image = Digest.parse(str(as_object(self.predicate["tuple"]).get("image")))
+        return Recording(PredicateName.BENCHMARK_RUN, (Subject.of(image),), dict(self.predicate))
+
+
+def read_benchmark(path: Path, binds: Iterable[Binding] = (), wanted: WantedInterval | None = None) -> BenchmarkRecording:
+    """Read a benchmark-run. `InputError` for what is none, and for a binding against it; `CannotTellError` for too few samples."""
+    document = Field.of(File(path.name, read_bytes(path, MAX_FILE)))
+    return benchmark_of(document, binds, wanted)
+
+
+def benchmark_of(document: Field, binds: Iterable[Binding] = (), wanted: WantedInterval | None = None) -> BenchmarkRecording:
+    """As `read_benchmark`, of a document that is read already."""
+    if not isinstance(document.value, dict):
+        raise InputError(Code.SCHEMA_INVALID, "a benchmark run is an object", at=document.at, fix="see `countermark schema benchmark-run`")
+    fields = bound(PredicateName.BENCHMARK_RUN, document.value, binds)
+    whole = dict(checked(replace(document, value=fields)))
+    if wanted:
+        whole = _with_interval(whole, wanted, document)
+    found = judge(whole)
+    return BenchmarkRecording(document, {name: value for name, value in whole.items() if name != "image"}, found)
+
+
+def _with_interval(fields: dict[str, Any], wanted: WantedInterval, document: Field) -> dict[str, Any]:
+    """The run with an interval where it has none; `CannotTellError` where its samples are too few for one."""
+    run = BenchmarkRun.of(fields)
+    samples = run.samples()
+    if run.interval is not None or not samples:
+        return fields
+    made = interval(samples, run.summary, wanted.level, wanted.method)
+    if made is None:
+        raise CannotTellError(
+            Code.RUNS_TOO_FEW,
+            f"{len(samples)} samples have no interval at {decimal(wanted.level)} by {wanted.method}",
+            at=document.document.at("/summary/n"),
+            fix="measure more often, or record the run without --interval",
+        )
+    stated = {"low": decimal(made.low), "high": decimal(made.high), "level": decimal(made.level), "method": made.method}
+    return {**fields, "summary": {**fields["summary"], "interval": stated}}
