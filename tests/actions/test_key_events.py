@@ -101,7 +101,7 @@ def test_import_refuses_what_a_taken_key_signed(proven: World) -> None:
     path.write_text(made.envelope.to_json())
     ended(proven, "ci")
     result = import_files(proven.workspace, [str(path)], lambda done: None)
-    assert [item.error.code for item in result.refused if item.error] == [Code.KEY_REVOKED]
+    assert [item.finding.code for item in result.refused] == [Code.KEY_REVOKED]
     assert result.receipts == []
 
 

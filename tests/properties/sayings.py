@@ -118,4 +118,4 @@ def admit(world: World, lines: Sequence[str]) -> None:
         result = take(world, lines)
     finally:
         world.workspace.trust_file.write_bytes(strict)
-    assert not result.refused, [str(item.error) for item in result.refused]
+    assert not result.refused, [item.refusal.reason for item in result.refused]

@@ -119,7 +119,7 @@ def test_a_receipt_of_too_few_counts_for_nothing_however_it_came(world: World) -
     """Refused on entry, or admitted when one was enough."""
     require_both(world)
     result = take(world, pass_by(world, ["lab"]))
-    assert [item.error.code for item in result.refused if item.error] in ([], [Code.THRESHOLD])
+    assert [item.finding.code for item in result.refused] in ([], [Code.THRESHOLD])
     assert decided(world).verdict == "DENY"
 
 
@@ -182,8 +182,7 @@ def test_what_a_signer_may_make_with_nobody_is_refused_as_before(world: World) -
     require_both(world)
     document, receipt = pass_by(world, ["ci"])
     (refused,) = take(world, [document, receipt]).refused
-    assert refused.error
-    assert refused.error.code is Code.SIGNER_UNTRUSTED
+    assert refused.finding.code is Code.SIGNER_UNTRUSTED
 
 
 def test_one_envelope_of_two_that_it_takes_is_no_verified_attestation(world: World) -> None:

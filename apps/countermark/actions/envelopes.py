@@ -2,24 +2,27 @@
 
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import BinaryIO
 
 from countermark.attestations import jsontext
-from countermark.attestations.documents import read_file
+from countermark.attestations.codes import Code
+from countermark.attestations.documents import open_file
 from countermark.attestations.envelope import MAX_ENVELOPE, Envelope
-from countermark.attestations.errors import InputError
-
-MAX_STREAM = 4 * 1024 * 1024 * 1024
+from countermark.attestations.errors import InputError, Location
 
 
 def read_texts(path: str) -> Iterator[tuple[str, bytes]]:
-    """Each JSON text of a file, or of standard input for `-`, with where it stands. `InputError` when the file cannot be read."""
-    lines = path.endswith(".jsonl")
-    data = sys.stdin.buffer.read(MAX_STREAM) if path == "-" else read_file(Path(path), limit=MAX_STREAM if lines else MAX_ENVELOPE)
-    if lines or (path == "-" and _is_lines(data)):
-        yield from ((f"{path}:{number}", line) for number, line in enumerate(data.split(b"\n"), start=1) if line.strip())
-    elif data.strip():
-        yield path, data
+    """Each JSON text of a file, or of standard input for `-`, with where it stands; lines are read as they are asked for.
+
+    `InputError` when the file cannot be read, or holds a text that is longer than an envelope may be.
+    """
+    with _opened(path) as file:
+        try:
+            yield from _texts(file, path)
+        except OSError as error:
+            raise InputError(Code.UNREADABLE, error.strerror or "it cannot be read", at=Location(path), fix="read it again") from None
 
 
 def read_envelope(data: bytes, source: str) -> Envelope | InputError:
@@ -32,6 +35,33 @@ def read_envelope(data: bytes, source: str) -> Envelope | InputError:
         return error
 
 
-def _is_lines(data: bytes) -> bool:
-    """Whether a stream holds one JSON text a line: its first line is a whole object."""
-    return data.split(b"\n", 1)[0].rstrip().endswith(b"}")
+def _opened(path: str) -> AbstractContextManager[BinaryIO]:
+    return nullcontext(sys.stdin.buffer) if path == "-" else open_file(Path(path))
+
+
+def _texts(file: BinaryIO, path: str) -> Iterator[tuple[str, bytes]]:
+    first = _line(file, path, 1)
+    if path.endswith(".jsonl") or (path == "-" and first.rstrip().endswith(b"}")):
+        number = 1
+        while first:
+            if first.strip():
+                yield f"{path}:{number}", first.removesuffix(b"\n")
+            number += 1
+            first = _line(file, path, number)
+        return
+    data = first + file.read(MAX_ENVELOPE + 1 - len(first))
+    if len(data) > MAX_ENVELOPE:
+        raise _too_large(Location(path))
+    if data.strip():
+        yield path, data
+
+
+def _line(file: BinaryIO, path: str, number: int) -> bytes:
+    line = file.readline(MAX_ENVELOPE + 1)
+    if len(line) > MAX_ENVELOPE:
+        raise _too_large(Location(path, number))
+    return line
+
+
+def _too_large(at: Location) -> InputError:
+    return InputError(Code.TOO_LARGE, f"more than {MAX_ENVELOPE} bytes", at=at, fix="store large data by digest")

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 def import_files(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Envelopes, bundles or .jsonl files; - for standard input.")],
     legacy: Annotated[bool, typer.Option("--legacy", help="The files are in-toto links and layouts of before attestations.")] = False,
+    workers: Annotated[
+        int | None, typer.Option("--workers", metavar="N", min=1, help="Processes that verify when there are many; default: one a core.")
+    ] = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
     output: OutputOption = [],
@@ -30,7 +33,7 @@ def import_files(
         if legacy:
             return import_report(import_legacy(Workspace.at(ledger, trust), files))
         with count_progress("importing") as told:
-            return import_report(take(Workspace.at(ledger, trust), files, lambda done: told(done, 0)))
+            return import_report(take(Workspace.at(ledger, trust), files, lambda done: told(done, 0), workers))
 
     finish("import", output, act)
 
@@ -40,7 +43,7 @@ def import_report(result: "ImportResult") -> Report:
     from countermark.attestations.codes import ExitCode
 
     new = sum(1 for receipt in result.receipts if not receipt.duplicate)
-    findings = tuple(finding for item in result.refused if (finding := item.finding()))
+    findings = tuple(item.finding for item in result.refused)
     codes = [item.exit for item in result.refused] + [ExitCode.YES] * bool(result.receipts)
     return Report(
         exit=ExitCode.first_of(codes),

@@ -5,7 +5,7 @@ import stat
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from countermark.attestations import jsontext, yamltext
 from countermark.attestations.codes import Code
@@ -41,23 +41,36 @@ class Document:
 
 
 def read_file(path: Path, *, limit: int = MAX_FILE) -> bytes:
-    """The bytes of a file of at most `limit` bytes; `InputError` UNREADABLE or TOO_LARGE.
+    """The bytes of a file of at most `limit` bytes; `InputError` UNREADABLE or TOO_LARGE. See `open_file`."""
+    with open_file(path) as file:
+        try:
+            data = file.read(limit + 1)
+        except OSError as error:
+            raise _unreadable(path, error) from None
+    if len(data) > limit:
+        raise InputError(Code.TOO_LARGE, f"more than {limit} bytes", at=Location(str(path)), fix="give a smaller file")
+    return data
+
+
+def open_file(path: Path) -> BinaryIO:
+    """A file, open for reading; `InputError` UNREADABLE.
 
     A named pipe is refused, since nobody may ever write to it; one that a shell handed over (`<(…)`) is read.
     """
-    at = Location(str(path))
     try:
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode) and not str(path).startswith(_HANDED_OVER):
-                raise InputError(Code.UNREADABLE, "this is a pipe", at=at, fix="give the path of a file")
-            os.set_blocking(file.fileno(), True)
-            data = file.read(limit + 1)
+        file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "it cannot be read"
-        raise InputError(Code.UNREADABLE, why, at=at, fix="give the path of a readable file") from None
-    if len(data) > limit:
-        raise InputError(Code.TOO_LARGE, f"more than {limit} bytes", at=at, fix="give a smaller file")
-    return data
+        raise _unreadable(path, error) from None
+    if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode) and not str(path).startswith(_HANDED_OVER):
+        file.close()
+        raise InputError(Code.UNREADABLE, "this is a pipe", at=Location(str(path)), fix="give the path of a file")
+    os.set_blocking(file.fileno(), True)
+    return file
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    why = getattr(error, "strerror", None) or "it cannot be read"
+    return InputError(Code.UNREADABLE, why, at=Location(str(path)), fix="give the path of a readable file")
 
 
 def exists(path: Path) -> bool:

@@ -66,6 +66,10 @@ class PublicKey:
         _ = made.algorithm
         return made
 
+    def __reduce__(self) -> "tuple[type[PublicKey], tuple[bytes, str]]":
+        """For another process: what a library made of the bytes stays here."""
+        return PublicKey, (self.spki, self.source)
+
     @cached_property
     def fingerprint(self) -> Digest:
         """The key's identity."""

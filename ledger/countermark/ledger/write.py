@@ -90,7 +90,10 @@ class LedgerWriter:
         lost an answer may ask again. Raises `CannotTellError` (CLOCK, LEDGER_LOCKED, INCOMPLETE after a COMMIT whose outcome is not
         known), `TamperError` (ROLLBACK, SPLIT_VIEW, LEDGER_TAMPERED), `InputError`, `RefusedError`.
         """
-        batch = [Prepared.of(submission) for submission in submissions]
+        return self.admit([Prepared.of(submission) for submission in submissions])
+
+    def admit(self, batch: Sequence[Prepared]) -> list[Receipt]:
+        """As `append`, of what was prepared elsewhere."""
         if not batch:
             return []
         with self._lock.held():
