@@ -172,9 +172,26 @@ class TestARunThatHolds:
         found.write_plan()
         done = qualify(world.workspace, found.plan, str(world.key("lab")), engine_commit=COMMIT, shape=BUNDLED)
         assert done.exit is ExitCode.YES
+
+    def test_who_may_make_no_run_learns_it_before_the_climb(self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        written = write_oracle(tmp_path / "store", STORED, "red", object_bytes=100_000)
+        record(world.workspace, read_snapshot([one.path for one in written.manifests]), "builder", str(world.key("ci")))
+        found = Bench(tmp_path, world.workspace, written.manifests)
+        found.write_plan()
+        before = found.size
+        monkeypatch.setattr(qualifying, "climb", lambda *_plan, **_options: pytest.fail("the ladder was climbed"))
         with pytest.raises(RefusedError) as caught:
             qualify(world.workspace, found.plan, str(world.key("ci")), engine_commit=COMMIT, shape=BUNDLED)
-        assert caught.value.code is Code.SIGNER_UNTRUSTED
+        assert (caught.value.code, found.size) == (Code.SIGNER_UNTRUSTED, before)
+
+    def test_whoever_watches_is_told_how_much_of_the_work_is_done(self, bench: Bench) -> None:
+        told: list[tuple[int, int]] = []
+        bench.qualify(progress=lambda done, of: told.append((done, of)))
+        assert told[0][0] == 0
+        assert told[-1][0] == told[-1][1]
+        assert told == sorted(told)
+        assert len({of for _, of in told}) == 1
+        assert len(told) > len(FEW) + len(bench.manifests)
 
 
 class TestARunThatDoesNotHold:

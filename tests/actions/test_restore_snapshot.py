@@ -182,6 +182,14 @@ class TestRun:
         timing = ran.runs[0].result.timing
         assert sum(timing.phases.values()) == timing.total
 
+    def test_whoever_watches_is_told_the_bytes_behind_every_slab(self, stored: Stored) -> None:
+        told: list[tuple[int, int]] = []
+        ran = run_restore(Asked(manifests=tuple(stored.manifests)), lambda done, of: told.append((done, of)))
+        whole = sum(run.result.counters.source_bytes for run in ran.runs)
+        assert told[0] == (0, whole)
+        assert told[-1] == (whole, whole)
+        assert len(told) == 1 + sum(run.result.counters.slabs for run in ran.runs)
+
     def test_one_rank_alone_says_nothing_of_the_others(self, stored: Stored) -> None:
         ran = run_restore(Asked(manifests=(stored.manifests[1],)))
         assert (ran.outcome, ran.missing, [run.result.rank for run in ran.runs]) == (RestoreOutcome.VERIFIED, (0,), [1])

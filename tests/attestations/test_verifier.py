@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from signing import envelope, public, statement
@@ -148,3 +149,37 @@ def test_errors_name_the_file_and_the_fix() -> None:
     assert caught.value.at
     assert caught.value.at.file == "test"
     assert caught.value.fix
+
+
+REVOKED = {"revoked": {"since": "2026-11-01T00:00:00Z", "reason": "retired"}}
+EXPIRED = {"not_after": "2026-11-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("signer", "makes", "alice", "code"),
+    [
+        (ALICE, "builder", {}, None),
+        (ALICE, "approver", {}, Code.THRESHOLD),
+        (BOB, "nobody", {}, Code.SIGNER_UNTRUSTED),
+        (STRANGER, "builder", {}, Code.SIG_INVALID),
+        (ALICE, "builder", REVOKED, Code.KEY_REVOKED),
+        (ALICE, "builder", EXPIRED, Code.KEY_WINDOW),
+        (BOB, "builder", REVOKED, None),
+    ],
+)
+def test_what_a_signer_may_make_is_known_before_it_is_made(
+    tmp_path: Path, signer: Ed25519PrivateKey, makes: str, alice: dict[str, Any], code: Code | None
+) -> None:
+    """Asked before and judged afterwards, the answers are the same."""
+    people = {"alice": {"keys": [key("alice", ALICE, **alice)]}, "bob": {"keys": [key("bob", BOB)]}}
+    roles = {makes: [ANYTHING]} if makes != "nobody" else {}
+    verifier = Verifier(PolicyTrust(trust_policy(tmp_path, principals=people, makes=roles)))
+    made = envelope(statement(predicateType=ANYTHING), signer)
+    if code is None:
+        verifier.check_signer(public(signer), ANYTHING, at=NOW)
+        assert verifier.verify(made, at=NOW).signers
+        return
+    assert refused(verifier, made) is code
+    with pytest.raises(RefusedError) as caught:
+        verifier.check_signer(public(signer), ANYTHING, at=NOW)
+    assert caught.value.code is code

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -156,18 +157,25 @@ def test_the_page_runs(tmp_path: Path) -> None:
             plan.write_text(plan.read_text().replace("faults: all", "faults: [page-swap, other-prompt]"))
 
 
-def test_long_work_shows_progress_on_a_terminal_only(program: Program) -> None:
+@pytest.mark.parametrize("work", ["restoring", "qualifying"])
+def test_long_work_shows_how_much_of_it_is_done_on_a_terminal_only(program: Program, work: str) -> None:
+    arguments: tuple[str | Path, ...] = ("qualify", "plan.yaml", *LEDGER, *COMMIT)
+    if work == "restoring":
+        arguments = ("run", *manifests(program.folder))
     terminal, behind = pty.openpty()
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     environment |= {"XDG_STATE_HOME": str(program.state), "TERM": "xterm"}
-    command = [str(PROGRAM), "restore", "qualify", "plan.yaml", *LEDGER, *COMMIT, "-o", "json=report.json"]
+    command = [str(PROGRAM), "restore", *map(str, arguments), "-o", "json=report.json"]
     with subprocess.Popen(command, cwd=program.folder, env=environment, stdout=subprocess.DEVNULL, stderr=behind) as running:
         os.close(behind)
         shown = b"".join(iter(lambda: read_some(terminal), b""))
     os.close(terminal)
     assert running.returncode == 0
-    assert b"qualifying" in shown
-    assert program("verify", "snapshot", *manifests(program.folder), *LEDGER).err == ""
+    assert work.encode() in shown
+    fractions = re.findall(rb"(\d+\.\d)/(\d+\.\d) MB", shown)
+    assert fractions
+    assert fractions[-1][0] == fractions[-1][1]
+    assert program("restore", *arguments).err == ""
 
 
 def read_some(terminal: int) -> bytes:

@@ -10,7 +10,7 @@ from countermark.attestations.codes import Code
 from countermark.attestations.envelope import PAYLOAD_TYPE, Envelope, Signature
 from countermark.attestations.keys import Signer
 from countermark.attestations.located import as_list, as_object
-from countermark.attestations.predicate_types import predicate_uri
+from countermark.attestations.predicate_types import PredicateName, predicate_uri
 from countermark.attestations.statement import Statement
 from countermark.attestations.times import Instant
 from countermark.attestations.verifier import SignatureResult, VerifiedStatement, Verifier, holding
@@ -64,6 +64,10 @@ class Attester:
         signer = workspace.signer(role, key)
         trust = admitting_trust(workspace, policy)
         return cls(signer, trust, Verifier(trust), now())
+
+    def check(self, predicate: PredicateName) -> None:
+        """Refuse now what `attest` would refuse later: this signer, for such a statement. For work that takes long. `RefusedError`."""
+        self.verifier.check_signer(self.signer.public, predicate.uri, at=self.at)
 
     def attest(self, statement: Statement) -> Attestation:
         """The statement, signed; `RefusedError` when the trust policy does not let this signer make it, not even with others."""

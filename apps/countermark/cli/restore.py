@@ -113,7 +113,7 @@ def run(
     def act() -> Report:
         from countermark.actions.new_files import write_new
         from countermark.actions.restore.run import Asked, run_restore
-        from countermark.cli.progress import count_progress
+        from countermark.cli.progress import byte_progress
         from countermark.cli.render_restore import run_report
         from countermark.cuda_restore.request import Authenticate
         from countermark.cuda_restore.slabs import Bounds
@@ -126,9 +126,8 @@ def run(
             bounds=Bounds(readers, retained_bytes),
             authenticate=Authenticate.BATCH if batch else Authenticate.OBJECT,
         )
-        with count_progress("restoring") as told:
-            told(0, 0)
-            ran = run_restore(asked)
+        with byte_progress("restoring") as told:
+            ran = run_restore(asked, told)
         if trace:
             write_new(trace, ran.trace)
         return run_report(ran)
@@ -151,12 +150,11 @@ def qualify(
     def act() -> Report:
         from countermark.actions.restore.qualify import qualify as climb
         from countermark.actions.workspace import Workspace
-        from countermark.cli.progress import count_progress
+        from countermark.cli.progress import byte_progress
         from countermark.cli.render_restore import qualified_report
 
-        with count_progress("qualifying") as told:
-            told(0, 0)
-            done = climb(Workspace.at(ledger, trust), plan, key, engine_commit=engine_commit, link=link)
+        with byte_progress("qualifying") as told:
+            done = climb(Workspace.at(ledger, trust), plan, key, engine_commit=engine_commit, link=link, progress=told)
         return qualified_report(done, link)
 
     finish("restore qualify", output, act, forms=FINDINGS)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError, Location
-from countermark.attestations.located import JsonValue, Located, pointer_join, walk
+from countermark.attestations.located import JsonValue, Located, pointer_join
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 64
@@ -91,11 +91,17 @@ def _constant(text: str) -> float:
 
 
 def _check_tree(value: JsonValue) -> None:
-    for pointer, node in walk(value):
-        if isinstance(node, dict | list) and pointer.count("/") >= MAX_DEPTH:
-            raise InputError(Code.TOO_LARGE, "too deep")
-        for text in (node if isinstance(node, dict) else [node]) if isinstance(node, dict | str) else ():
-            text.encode()  # UnicodeEncodeError, a ValueError, for a lone surrogate
+    waiting: list[tuple[JsonValue, int]] = [(value, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        if isinstance(node, str):
+            node.encode()  # UnicodeEncodeError, a ValueError, for a lone surrogate
+        elif isinstance(node, dict | list):
+            if depth >= MAX_DEPTH:
+                raise InputError(Code.TOO_LARGE, "too deep")
+            waiting.extend((child, depth + 1) for child in node)
+            if isinstance(node, dict):
+                waiting.extend((child, depth + 1) for child in node.values())
 
 
 class _Reader:

@@ -185,6 +185,15 @@ class Verifier:
             raise RefusedError(error.code, error.message, at=Location(envelope.source), fix=error.fix) from None
         return VerifiedStatement(statement, envelope.payload, envelope.payload_type, results, roles, _SEAL)
 
+    def check_signer(self, key: PublicKey, predicate_type: str, *, at: Instant | None = None) -> None:
+        """What `verify` will say of a statement of that type signed by `key`, asked before there is one. Raises `RefusedError`."""
+        known = self._keys.get(key.fingerprint.raw)
+        result = SignatureResult(b"", key.fingerprint.hex, Code.OK if known else Code.SIG_UNVERIFIABLE, known)
+        judged = self._trust.judge(result, at) if known else result
+        if judged.code is not Code.OK:
+            raise _none_holds((judged,), "the signing key")
+        self._trust.authorise(predicate_type, {judged.principal} if judged.principal else ())
+
     def judge_signatures(self, envelope: Envelope, at: Instant | None) -> tuple[SignatureResult, ...]:
         """What came of each signature of an envelope, good or bad, at `at`."""
         signed = envelope.pae()

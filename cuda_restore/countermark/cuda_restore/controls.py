@@ -22,6 +22,7 @@ from countermark.cuda_restore.oracle_prompt import OracleShape
 from countermark.cuda_restore.plan import plan_placement
 from countermark.cuda_restore.reader import read_head
 from countermark.cuda_restore.reference import page_homes
+from countermark.cuda_restore.request import Advance, unwatched
 from countermark.cuda_restore.root import SnapshotRoot
 from countermark.cuda_restore.rungs import Control, Rung
 from countermark.cuda_restore.session import RankSession
@@ -48,13 +49,13 @@ class ControlRun:
     traces: tuple[Trace, ...]
 
 
-def run_controls(device: Device, faults: Sequence[Fault], shape: OracleShape) -> ControlRun:
+def run_controls(device: Device, faults: Sequence[Fault], shape: OracleShape, advance: Advance = unwatched) -> ControlRun:
     """Publish the oracle in a folder of its own, restore it undisturbed and under each fault, and try the rungs below as well.
 
     Raises `DriverError` when the device fails.
     """
     with TemporaryDirectory(prefix="countermark-oracle-") as folder:
-        trials = Trials(device, Path(folder), shape)
+        trials = Trials(device, Path(folder), shape, advance=advance)
         undisturbed = trials.run()
         found: dict[Rung, list[Control]] = defaultdict(list)
         traces = [rank.trace for rank in undisturbed.ranks]

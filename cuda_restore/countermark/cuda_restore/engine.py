@@ -36,7 +36,7 @@ from countermark.cuda_restore.page_digest import DigestKey
 from countermark.cuda_restore.plan import PlacementPlan, plan_placement
 from countermark.cuda_restore.pool import ReaderPool
 from countermark.cuda_restore.reader import reload_manifest
-from countermark.cuda_restore.request import Authenticate, Interference, RestoreRequest
+from countermark.cuda_restore.request import Advance, Authenticate, Interference, RestoreRequest, unwatched
 from countermark.cuda_restore.result import Counters, PageReadBack, RestoreOutcome, RestoreResult, requested
 from countermark.cuda_restore.slabs import Slab, slab_bytes_max, slabs_of
 from countermark.cuda_restore.spans import SpanTable
@@ -54,23 +54,30 @@ def restore(
     prerequisite: Event,
     interference: Interference | None = None,
     recorder: Recorder | None = None,
+    advance: Advance = unwatched,
 ) -> RestoreResult:
     """Restore through the slots of `ring`, after `prerequisite`, the last work that touched the destination's pages.
 
     What the bytes, the document or the driver do wrong is a result `recompute` with that error. When the caller is interrupted, or the
     program is wrong, the exception goes on after the readers stopped and submitted work was waited for; `recorder` then has the trace.
     """
-    return _Restore(request, ring, prerequisite, interference, recorder or Recorder()).run()
+    return _Restore(request, ring, prerequisite, interference, recorder or Recorder(), advance).run()
 
 
 class _Restore:
     """The state of one run; the phase of the stopwatch and the object at hand are also where a failure happened."""
 
     def __init__(
-        self, request: RestoreRequest, ring: StagingRing, prerequisite: Event, interference: Interference | None, recorder: Recorder
+        self,
+        request: RestoreRequest,
+        ring: StagingRing,
+        prerequisite: Event,
+        interference: Interference | None,
+        recorder: Recorder,
+        advance: Advance,
     ) -> None:
         self._request, self._ring, self._prerequisite = request, ring, prerequisite
-        self._interference, self._recorder = interference, recorder
+        self._interference, self._recorder, self._advance = interference, recorder, advance
         self._manifest = request.loaded.manifest
         self._slabs = slabs_of(self._manifest.objects, request.bounds)
         self._readers = _readers(request, ring, self._slabs)
@@ -167,6 +174,7 @@ class _Restore:
             for slab in batch:
                 self._object = slab.objects[0].index
                 self._submit(pool, plan.slabs[slab.index], placement, slab)
+                self._advance(slab.size_bytes)
         self._object = None
 
     def _await(self, pool: ReaderPool, slab: Slab) -> None:

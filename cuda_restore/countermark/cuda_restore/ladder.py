@@ -17,11 +17,14 @@ from countermark.cuda_restore.faults import Fault, faults_named
 from countermark.cuda_restore.live import LiveReport, LiveTest, ask_live
 from countermark.cuda_restore.oracle_prompt import OracleShape
 from countermark.cuda_restore.qualified_ranks import OracleAnswer, QualifiedRanks, SignedRoot, qualify_ranks
+from countermark.cuda_restore.reader import LoadedManifest
+from countermark.cuda_restore.request import Advance, unwatched
 from countermark.cuda_restore.restore_plan import RestorePlan
 from countermark.cuda_restore.result import RestoreOutcome
 from countermark.cuda_restore.rungs import Control, Rung, RungReport, not_run
 from countermark.cuda_restore.selection import open_device
 from countermark.cuda_restore.trace import Trace, encode_traces
+from countermark.cuda_restore.trials import trial_bytes
 
 DEFAULT_SHAPE: Final = OracleShape()
 
@@ -51,8 +54,16 @@ class Qualification:
         return encode_traces(self.traces)
 
 
-def qualify(plan: RestorePlan, signed: SignedRoot | None, *, shape: OracleShape = DEFAULT_SHAPE) -> Qualification:
-    """Climb the rungs of the plan. `shape` is the size of the bundled oracle.
+def work_bytes(plan: RestorePlan, loaded: Sequence[LoadedManifest], shape: OracleShape = DEFAULT_SHAPE) -> int:
+    """How many bytes a climb restores and reads back: every rank's twice, and the bundled oracle's once for each device and fault."""
+    trials = len({rank.device for rank in plan.ranks}) + len(faults_named(plan.faults))
+    return 2 * sum(one.manifest.encoded_bytes for one in loaded) + trials * trial_bytes(shape)
+
+
+def qualify(
+    plan: RestorePlan, signed: SignedRoot | None, *, shape: OracleShape = DEFAULT_SHAPE, advance: Advance = unwatched
+) -> Qualification:
+    """Climb the rungs of the plan. `shape` is the size of the bundled oracle; `advance` is told of the `work_bytes` as they are done.
 
     What the snapshot, a device's work or a server does wrong is in the reports. Raises `CannotTellError` when a device of the plan is not
     there, `InputError` for faults, questions or addresses in the plan that have no meaning.
@@ -61,8 +72,8 @@ def qualify(plan: RestorePlan, signed: SignedRoot | None, *, shape: OracleShape 
     test = LiveTest.of(plan) if plan.live and Rung.LIVE.number in plan.rungs else None
     with ExitStack() as opened:
         devices = {name: opened.enter_context(open_device(name)) for name in dict.fromkeys(rank.device for rank in plan.ranks)}
-        ranks = qualify_ranks(plan, signed, [devices[rank.device] for rank in plan.ranks])
-        bundled = _Bundled.run(list(devices.values()), faults, shape)
+        ranks = qualify_ranks(plan, signed, [devices[rank.device] for rank in plan.ranks], advance)
+        bundled = _Bundled.run(list(devices.values()), faults, shape, advance)
         live = ask_live(test) if test else None
         infos = tuple(device.info for device in devices.values())
     oracle = ranks.own_answer or bundled.answer
@@ -81,10 +92,13 @@ class _Bundled:
     traces: tuple[Trace, ...]
 
     @classmethod
-    def run(cls, devices: Sequence[Device], faults: Sequence[Fault], shape: OracleShape) -> Self:
+    def run(cls, devices: Sequence[Device], faults: Sequence[Fault], shape: OracleShape, advance: Advance) -> Self:
         first, *others = devices
         try:
-            runs = [run_controls(first, faults, shape), *(run_controls(device, (), shape) for device in others)]
+            runs = [
+                run_controls(first, faults, shape, advance),
+                *(run_controls(device, (), shape, advance) for device in others),
+            ]
         except DriverError as error:
             return cls(RungReport(Outcome.ERROR, str(error)), {}, None, ())
         undisturbed = [run.undisturbed for run in runs]

@@ -14,7 +14,7 @@ from countermark.attestations.errors import CountermarkError, InputError, Nothin
 from countermark.attestations.findings import Finding
 from countermark.cuda_restore.device import Device, DriverError
 from countermark.cuda_restore.reader import LoadedManifest
-from countermark.cuda_restore.request import Interference
+from countermark.cuda_restore.request import Advance, Interference, unwatched
 from countermark.cuda_restore.result import RestoreOutcome, RestoreResult
 from countermark.cuda_restore.root import SnapshotRoot
 from countermark.cuda_restore.session import RankSession, RankSource, rank_session
@@ -107,7 +107,7 @@ class RankSet:
     targets: tuple[RankTarget, ...]
     sessions: tuple[RankSession | RestoreResult, ...]
 
-    def restore(self, interference: Interference | None = None, *, on_rank: int | None = None) -> AllRanks:
+    def restore(self, interference: Interference | None = None, *, on_rank: int | None = None, advance: Advance = unwatched) -> AllRanks:
         """Restore each rank in turn, every one of them for the record, then judge; unless all are verified, discard all.
 
         `interference` disturbs rank `on_rank`, or every rank.
@@ -118,7 +118,7 @@ class RankSet:
             if isinstance(session, RestoreResult):
                 runs.append(RankRun(session, None, target.image))
             else:
-                runs.append(RankRun(session.restore(disturbed), session.request.loaded, target.image))
+                runs.append(RankRun(session.restore(disturbed, advance), session.request.loaded, target.image))
         verdict = judge_ranks(runs)
         if verdict.outcome is RestoreOutcome.VERIFIED:
             return verdict

@@ -14,6 +14,7 @@ from countermark.cuda_restore.oracle import Answer, Oracle
 from countermark.cuda_restore.oracle_snapshot import as_cache, known_prompt
 from countermark.cuda_restore.readback import bad_pages, by_reference, page_name, pages_of
 from countermark.cuda_restore.reader import load_manifest
+from countermark.cuda_restore.request import Advance, unwatched
 from countermark.cuda_restore.restore_plan import RankPlan, RestorePlan
 from countermark.cuda_restore.result import RestoreOutcome, RestoreResult, not_begun, requested
 from countermark.cuda_restore.root import SnapshotRoot
@@ -78,10 +79,10 @@ def check_root(plan: RestorePlan, signed: SignedRoot | None) -> SnapshotRoot:
     return signed.root
 
 
-def qualify_ranks(plan: RestorePlan, signed: SignedRoot | None, devices: Sequence[Device]) -> QualifiedRanks:
+def qualify_ranks(plan: RestorePlan, signed: SignedRoot | None, devices: Sequence[Device], advance: Advance = unwatched) -> QualifiedRanks:
     """Hold every manifest against the signed root, restore all ranks into poison, and read back. `devices` are the ranks', in order.
 
-    Nothing is restored that is not signed for.
+    Nothing is restored that is not signed for. `advance` is told every byte twice: when it is restored, and when it was read back.
     """
     try:
         root = check_root(plan, signed)
@@ -96,9 +97,9 @@ def qualify_ranks(plan: RestorePlan, signed: SignedRoot | None, devices: Sequenc
         except RefusedError as error:
             return _not_signed(plan, error)
         ranks = replace(opened, sessions=tuple(map(_poisoned, opened.sessions)))
-        verdict = ranks.restore()
+        verdict = ranks.restore(advance=advance)
         sessions = [session for session in ranks.sessions if isinstance(session, RankSession)]
-        return _reached(verdict, sessions) if verdict.outcome is RestoreOutcome.VERIFIED else _recomputed(verdict)
+        return _reached(verdict, sessions, advance) if verdict.outcome is RestoreOutcome.VERIFIED else _recomputed(verdict)
 
 
 def _not_signed(plan: RestorePlan, error: CountermarkError) -> QualifiedRanks:
@@ -147,13 +148,14 @@ def _authenticated(run: RankRun) -> bool:
     return run.result.objects > 0 and done == run.result.objects
 
 
-def _reached(verdict: AllRanks, sessions: Sequence[RankSession]) -> QualifiedRanks:
+def _reached(verdict: AllRanks, sessions: Sequence[RankSession], advance: Advance) -> QualifiedRanks:
     """Every rank is verified: count the proven bytes once more, and look at what lies in the caches."""
     coverage = RungReport(Outcome.PASS)
     bad: dict[int, str] = {}
     for run, session in zip(verdict.runs, sessions, strict=True):
         coverage = _coverage(run, session) or coverage
         why = _read_back(run, session)
+        advance(session.request.loaded.manifest.encoded_bytes)
         if why:
             bad[run.result.rank] = why
     told = "; ".join(f"rank {rank}: {why}" for rank, why in bad.items())

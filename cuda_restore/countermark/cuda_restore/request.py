@@ -1,9 +1,10 @@
 """What a restore is asked to do, and the one door through which a qualification may disturb it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,13 @@ from countermark.cuda_restore.device import Buffer, Bytes
 from countermark.cuda_restore.reader import LoadedManifest
 from countermark.cuda_restore.slabs import DEFAULT_BOUNDS, Bounds
 from countermark.cuda_restore.spans import SpanTable
+
+Advance: TypeAlias = Callable[[int], None]
+"""Told in the coordinating thread how many bytes more of a stream are behind it; for a progress bar."""
+
+
+def unwatched(_more_bytes: int) -> None:
+    """The `Advance` of a caller who does not watch."""
 
 
 class Authenticate(StrEnum):

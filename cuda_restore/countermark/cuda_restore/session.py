@@ -22,7 +22,7 @@ from countermark.cuda_restore.geometry import Geometry, Layout
 from countermark.cuda_restore.page_digest import page_table
 from countermark.cuda_restore.pool import open_ring
 from countermark.cuda_restore.reader import LoadedManifest, find_layout, load_manifest, read_head
-from countermark.cuda_restore.request import Authenticate, Interference, RestoreRequest
+from countermark.cuda_restore.request import Advance, Authenticate, Interference, RestoreRequest, unwatched
 from countermark.cuda_restore.result import RestoreResult, not_begun, requested
 from countermark.cuda_restore.slabs import DEFAULT_BOUNDS, Bounds
 from countermark.cuda_restore.staging import StagingRing
@@ -58,11 +58,11 @@ class RankSession:
         """Queue the overwriting of the whole destination, so that nothing of an earlier restore is left in it."""
         self.device.fill(self.request.destination, POISON, self.stream)
 
-    def restore(self, interference: Interference | None = None) -> RestoreResult:
+    def restore(self, interference: Interference | None = None, advance: Advance = unwatched) -> RestoreResult:
         """Restore behind whatever is queued on the compute stream."""
         prerequisite = self.device.record(self.stream)
         try:
-            return restore(self.request, self.ring, prerequisite=prerequisite, interference=interference)
+            return restore(self.request, self.ring, prerequisite=prerequisite, interference=interference, advance=advance)
         finally:
             self.device.release(prerequisite)
 

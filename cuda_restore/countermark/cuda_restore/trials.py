@@ -17,7 +17,7 @@ from countermark.cuda_restore.oracle_snapshot import as_cache, geometry_of, publ
 from countermark.cuda_restore.readback import bad_pages, by_reference, pages_of, read_back
 from countermark.cuda_restore.reader import LoadedManifest
 from countermark.cuda_restore.reference import page_homes
-from countermark.cuda_restore.request import RestoreRequest
+from countermark.cuda_restore.request import Advance, RestoreRequest, unwatched
 from countermark.cuda_restore.result import PageReadBack
 from countermark.cuda_restore.rungs import Rung
 from countermark.cuda_restore.session import RankSession, open_session
@@ -75,8 +75,8 @@ class Trial:
 class Trials:
     """The oracle's snapshot of every rank in a store, beside it that of the same prompt with one token changed, and a device."""
 
-    def __init__(self, device: Device, root: Path, shape: OracleShape, codeword: str = "red") -> None:
-        self._device, self._chunks, self._shape = device, root / CHUNKS, shape
+    def __init__(self, device: Device, root: Path, shape: OracleShape, codeword: str = "red", *, advance: Advance = unwatched) -> None:
+        self._device, self._chunks, self._shape, self._advance = device, root / CHUNKS, shape, advance
         self._oracle, self._prompt = Oracle(shape), write_prompt(shape, codeword)
         stored = self._oracle.prefill(self._prompt)
         self._stored = np.stack(stored)
@@ -101,6 +101,7 @@ class Trials:
         """Restore every rank into poison, under the fault if there is one, read it back and ask the oracle."""
         ranks = tuple(self._restore(rank, fault) for rank in range(self._shape.ranks))
         answer = None if any(rank.error for rank in ranks) else self._ask(ranks, fault)
+        self._advance(trial_bytes(self._shape))
         return Trial(fault.name if fault else None, ranks, answer, self._prompt.codeword)
 
     @contextmanager
@@ -140,6 +141,11 @@ class Trials:
             return StaleSlot(fault.name, _slabs(self._chunks, session.request))
         homes = page_homes(session.request.arena, session.request.blocks)
         return Tampering.of(fault, homes, self._stored, self._foreign, rank)
+
+
+def trial_bytes(shape: OracleShape) -> int:
+    """The page bytes that one trial restores, over all ranks."""
+    return sum(geometry_of(shape, rank).payload_bytes for rank in range(shape.ranks))
 
 
 def _look(session: RankSession, trace: Trace, found: PageReadBack) -> RankTrial:

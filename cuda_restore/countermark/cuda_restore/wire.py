@@ -59,6 +59,8 @@ class Fields:
 
     def exact(self, required: Collection[str], optional: Collection[str] = ()) -> Self:
         """These fields, after checking that no key is missing and none is unknown."""
+        if len(self.members) == len(required) and all(key in self.members for key in required):
+            return self
         for key in sorted(set(required) - self.members.keys()):
             raise self.refuse(key, f"the key {key!r} is missing", "add it; the key set is exact")
         for key in sorted(self.members.keys() - set(required) - set(optional)):
@@ -100,8 +102,10 @@ class Fields:
         value = self.members[name]
         if not isinstance(value, str):
             raise self.refuse(name, f"{name} is {_kind(value)}, not a SHA-256", "write 64 lower-case hex digits", Code.BAD_DIGEST)
-        with placed(self.source, pointer_join(self.pointer, name)):
+        try:
             return Digest(kind, value)
+        except InputError as error:
+            raise self.refuse(name, error.message, error.fix, error.code) from None
 
     def array(self, name: str) -> list[JsonValue]:
         """A list."""

@@ -11,6 +11,7 @@ from countermark.actions.evidence_records import FILE_TYPE, Appended
 from countermark.actions.restore.engine_source import CleanSource, EngineSource, clean_source, engine_source
 from countermark.actions.restore.link import Link, check_folder, write_link
 from countermark.actions.restore.snapshot_root import find_root
+from countermark.actions.restore.tally import Tally
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import ExitCode, Outcome
 from countermark.attestations.digests import Digest, DigestKind
@@ -21,7 +22,7 @@ from countermark.attestations.outcomes import restore_outcome
 from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.statement import Statement, Subject
 from countermark.attestations.times import Instant
-from countermark.cuda_restore.ladder import DEFAULT_SHAPE, Qualification
+from countermark.cuda_restore.ladder import DEFAULT_SHAPE, Qualification, work_bytes
 from countermark.cuda_restore.ladder import qualify as climb
 from countermark.cuda_restore.manifest import MANIFEST_BYTES_MAX
 from countermark.cuda_restore.oracle_prompt import OracleShape
@@ -34,6 +35,7 @@ from countermark.cuda_restore.result import RestoreOutcome
 from countermark.ledger.leaf import EntryKind
 from countermark.ledger.read import Head
 from countermark.ledger.submission import Submission
+from countermark.recorders.recording import Progress, silent
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,21 +94,26 @@ def qualify(
     engine_commit: str | None = None,
     link: Path | None = None,
     shape: OracleShape = DEFAULT_SHAPE,
+    progress: Progress = silent,
 ) -> Qualified:
     """Climb the rungs of a plan, and append what came of it in one transaction. `shape` is the size of the bundled oracle.
 
-    Raises `RefusedError` when no trusted statement of the ledger lists the manifests, `InputError` for a plan that has no meaning,
-    `CannotTellError` without its device; nothing is appended then.
+    Raises `RefusedError` when no trusted statement of the ledger lists the manifests, or when the signer may not make a run, `InputError`
+    for a plan that has no meaning, `CannotTellError` without its device; nothing is appended then.
     """
     if link:
         check_folder(link)
     planned = _Plan.read(plan_file)
     attester = Attester.of(workspace, "qualifier", key)
+    attester.check(PredicateName.RESTORE_RUN)
+    if planned.plan.image:
+        attester.check(PredicateName.QUALIFICATION_RECEIPT)
     known = _known(workspace, planned, engine_source(engine_commit))
     if planned.plan.image:
         tested_scope(planned.plan, known.signed)
     begun = now().whole_seconds()
-    found = climb(planned.plan, known.signed, shape=shape)
+    tally = Tally(progress, work_bytes(planned.plan, planned.loaded, shape))
+    found = climb(planned.plan, known.signed, shape=shape, advance=tally.advance)
     made = _statements(replace(attester, at=now()), found, known, begun)
     kept = [Submission.sign(EntryKind.ATTESTATION, FILE_TYPE, data, attester.signer) for data in (planned.data, found.trace)]
     receipts, head = append(workspace, [*kept, *(one.submission for one in made)])

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from countermark.actions.restore.beside import chunks_of, read_layout
+from countermark.actions.restore.tally import Tally
 from countermark.attestations.codes import Code
 from countermark.attestations.documents import read_file
 from countermark.attestations.errors import InputError, UsageError
@@ -19,7 +20,7 @@ from countermark.cuda_restore.device import DeviceInfo, DeviceKind
 from countermark.cuda_restore.manifest import MANIFEST_BYTES_MAX
 from countermark.cuda_restore.multirank import AllRanks, RankRun, RankTarget, open_ranks
 from countermark.cuda_restore.reader import LoadedManifest, load_manifest, read_object
-from countermark.cuda_restore.request import Authenticate
+from countermark.cuda_restore.request import Advance, Authenticate
 from countermark.cuda_restore.result import RestoreOutcome
 from countermark.cuda_restore.selection import open_device
 from countermark.cuda_restore.session import RankSession, RankSource
@@ -27,6 +28,7 @@ from countermark.cuda_restore.slabs import DEFAULT_BOUNDS, Bounds
 from countermark.cuda_restore.store import Folder
 from countermark.cuda_restore.trace import encode_traces
 from countermark.cuda_restore.trace_rules import check_trace
+from countermark.recorders.recording import Progress, silent
 
 SAMPLE_BYTES: Final = 64 * 1024 * 1024
 """How much of a snapshot is read once more to measure the limit."""
@@ -85,7 +87,7 @@ class Ran:
         return encode_traces([run.result.trace for run in self.runs])
 
 
-def run_restore(asked: Asked) -> Ran:
+def run_restore(asked: Asked, progress: Progress = silent) -> Ran:
     """Restore all ranks that were given.
 
     What the snapshot or a driver does wrong is a finding. Raises `InputError` for files that are not there, `CannotTellError` for a
@@ -96,7 +98,7 @@ def run_restore(asked: Asked) -> Ran:
     with ExitStack() as opened:
         devices = {name: opened.enter_context(open_device(name)) for name in dict.fromkeys(names)}
         targets = [RankTarget(source, devices[name]) for source, name in zip(sources, names, strict=True)]
-        verdict = _restore(targets)
+        verdict = _restore(targets, Tally(progress, sum(map(_encoded_bytes, asked.manifests))).advance)
         infos = tuple(devices[name].info for name in names)
     limits = {
         run.result.rank: measure_limit(run.loaded, source.chunks, asked.bounds.readers, info.kind)
@@ -134,13 +136,24 @@ def _rank_of(path: Path, place: int) -> int:
         return place
 
 
-def _restore(targets: Sequence[RankTarget]) -> AllRanks:
+def _encoded_bytes(path: Path) -> int:
+    """The bytes of one rank's stream; none where the manifest is too damaged to say."""
+    try:
+        return load_manifest(path).manifest.encoded_bytes
+    except InputError:
+        return 0
+
+
+def _restore(targets: Sequence[RankTarget], advance: Advance) -> AllRanks:
     """All ranks with the verdict over all. One rank alone, as on one machine of several, is judged by itself."""
     with open_ranks(targets) as ranks:
         if len(targets) > 1:
-            return ranks.restore()
+            return ranks.restore(advance=advance)
         (session,) = ranks.sessions
-        run = RankRun(session.restore(), session.request.loaded) if isinstance(session, RankSession) else RankRun(session, None)
+        if isinstance(session, RankSession):
+            run = RankRun(session.restore(advance=advance), session.request.loaded)
+        else:
+            run = RankRun(session, None)
     failed = run.result.finding()
     return AllRanks((run,), (*([failed] if failed else []), *check_trace(run.result.trace, f"rank {run.result.rank}")))
 
