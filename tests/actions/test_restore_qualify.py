@@ -301,7 +301,7 @@ class TestEngineSource:
         found = engine_source(None)
         assert (found.engine.source.kind, found.dirty in (True, False)) == (DigestKind.GIT_COMMIT, True)
         monkeypatch.setattr("countermark.actions.restore.engine_source.own_checkout", lambda: None)
-        with pytest.raises(CannotTellError, match="does not run from a checkout"):
+        with pytest.raises(CannotTellError, match="neither runs from a checkout nor was built in one"):
             engine_source(None)
         assert engine_source("0a" * 20).engine.source == Digest.parse(COMMIT)
 

@@ -11,7 +11,7 @@ from countermark.actions.audit import audit_ledger
 from countermark.actions.demo import example, published, restored
 from countermark.actions.gate import Asked, gate
 from countermark.actions.init import initialise
-from countermark.actions.restore.engine_source import own_checkout
+from countermark.actions.restore.engine_source import built_from, own_checkout
 from countermark.actions.verify_contract import Judged, judge_commit
 from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code, ExitCode, Severity
@@ -148,10 +148,10 @@ class Story:
             self._expect(decision.verdict == row.verdict and code in row.codes, f"{row.image} {row.require}: {decision.verdict} {code}")
 
     def _restore(self, workspace: Workspace, image: Digest, policy: Path) -> None:
-        if own_checkout():
+        if own_checkout() or built_from():
             self.surprises += restored.Restores(workspace, self.folder, self.tell).run(image, policy)
         else:
-            self.tell("7. Restores under attestation are left out: this program does not run from a checkout, so its commit is not known")
+            self.tell("7. Restores under attestation are left out: this program was not built from a checkout, so its commit is not known")
 
     def _tamper(self, workspace: Workspace) -> None:
         self.tell("10. The whole ledger, read again from its bytes")
