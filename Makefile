@@ -4,7 +4,7 @@ BIN := .venv/bin
 COMPILE := --generate-hashes --universal --no-header --python-version 3.11
 ROOMS := attestations ledger contracts cuda_restore migrations apps tests
 
-.PHONY: demo test test-extended lint wheel clean bench-ledger bench-restore bench-gate device-check requirements
+.PHONY: demo test test-extended lint wheel clean bench-ledger bench-restore device-check requirements
 
 demo: .venv/ready
 	@rm -rf demo
@@ -26,13 +26,10 @@ wheel: .venv/ready
 	@rm -rf dist && $(BIN)/hatchling build -t wheel
 
 bench-ledger: .venv/ready
-	@$(BIN)/python -m benchmarks.append
+	@$(BIN)/python -m benchmarks.ledger $(BENCH_ARGS)
 
 bench-restore: .venv/ready
 	@$(BIN)/python -m benchmarks.restore $(BENCH_ARGS)
-
-bench-gate: .venv/ready
-	@$(BIN)/python -m benchmarks.gate
 
 device-check: .venv/ready
 	@$(BIN)/python -m benchmarks.device_check $(BENCH_ARGS)
