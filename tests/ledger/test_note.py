@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from countermark.attestations.codes import Code, ExitCode
 from countermark.attestations.errors import CountermarkError, InputError, RefusedError, TamperError
 from countermark.ledger.merkle import EMPTY_ROOT, Frontier, leaf_hash
-from countermark.ledger.note import MAX_SIGNATURE_LINES, Checkpoint, CheckpointSigner, VerifierKey, open_checkpoint
+from countermark.ledger.note import Checkpoint, CheckpointSigner, VerifierKey, open_checkpoint
+from countermark.ledger.signed_note import MAX_SIGNATURE_LINES
 
 TESSERA = json.loads((Path(__file__).parents[1] / "data" / "c2sp" / "tessera_log.json").read_text())
 TESSERA_KEY = VerifierKey.parse(TESSERA["vkey"])

@@ -15,7 +15,8 @@ from countermark.attestations.keys import PublicKey
 from countermark.attestations.trust import TrustPolicy
 from countermark.ledger.audit import audit
 from countermark.ledger.audit_report import AuditReport
-from countermark.ledger.note import MAX_NOTE_BYTES, VerifierKey
+from countermark.ledger.note import VerifierKey
+from countermark.ledger.signed_note import MAX_NOTE_BYTES
 
 
 @dataclass(frozen=True, slots=True)

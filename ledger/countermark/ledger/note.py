@@ -4,19 +4,14 @@
     20852163                   the size, in decimal
     CsUYapGGPo4dkMgI...        the root hash, in base64
                                an empty line
-    — example.com/log Az3g...  one line a signature: key name, base64(key ID || signature)
+    — example.com/log Az3g...  one line a signature
 
-Everything here is strict, because a note that two programs read differently is as good as a forged one: Python's `int` takes `007`,
-`+7` and `1_0`, and its base64 decoder takes several texts for the same bytes. Only Ed25519 (type 0x01) is known. Lines by other keys,
-those of witnesses for instance, must have the right form and are otherwise ignored; a bad signature under the log's own key rejects
-the whole note, whatever else is on it.
+A log key is Ed25519 (type 0x01). Lines by other keys, those of witnesses for instance, must have the right form and are otherwise
+ignored here (`cosignature` reads them); a bad signature under the log's own key rejects the whole note, whatever else is on it.
 """
 
-import base64
-import re
 from dataclasses import dataclass
-from hashlib import sha256
-from typing import NamedTuple, Self
+from typing import Self
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -25,27 +20,29 @@ from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError, RefusedError
 from countermark.attestations.keys import refuse_weak_ed25519
 from countermark.ledger.merkle import EMPTY_ROOT, HASH_BYTES
+from countermark.ledger.signed_note import (
+    SignatureLine,
+    SignedNote,
+    WrittenKey,
+    check_name,
+    decode_base64,
+    encode_base64,
+    key_id,
+    malformed,
+    read_decimal,
+)
 
-MAX_NOTE_BYTES = 65_536
-MAX_SIGNATURE_LINES = 100
-"""The specification asks readers to accept 16 at least."""
 MAX_TREE_SIZE = 2**63 - 1
+ED25519_TYPE = 0x01
+"""The signature type of a note that an Ed25519 key signed."""
 
-_ED25519 = b"\x01"
-_KEY_ID_BYTES = 4
 _PUBLIC_BYTES = 32
-_EM_DASH = "\N{EM DASH}"
-
-_DECIMAL = re.compile(r"(?:0|[1-9][0-9]{0,18})\Z")
-_NOT_IN_NAME = re.compile(r"[+\x00-\x1f\ud800-\udfff]")
-_HEX_KEY_ID = re.compile(r"[0-9a-f]{8}\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class VerifierKey:
     """The public half of a log key, written as `<name>+<key ID in hex>+<base64(0x01 || public key)>`.
 
-    The key ID is SHA-256(name || 0x0a || 0x01 || public key)[:4]: a look-up aid that anyone can collide, never an identity.
     `InputError` MALFORMED for a key ID that is not this key's, and UNSUPPORTED for a public key under which anyone can sign (OpenSSL
     accepts made-up signatures for the points of small order).
     """
@@ -55,33 +52,29 @@ class VerifierKey:
     public: bytes
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
+        check_name(self.name)
         if len(self.public) != _PUBLIC_BYTES:
-            raise _malformed(f"an ed25519 public key is {_PUBLIC_BYTES} bytes, not {len(self.public)}")
-        if self.key_id != _key_id(self.name, self.public):
-            raise _malformed(f"the key ID {self.key_id.hex()} is not that of the key {self.name}")
+            raise malformed(f"an ed25519 public key is {_PUBLIC_BYTES} bytes, not {len(self.public)}")
+        if self.key_id != key_id(self.name, ED25519_TYPE, self.public):
+            raise malformed(f"the key ID {self.key_id.hex()} is not that of the key {self.name}")
         refuse_weak_ed25519(self.public, self.name)
 
     @classmethod
     def of(cls, name: str, public: bytes) -> Self:
         """The verifier key of a name and a 32-byte Ed25519 public key."""
-        _check_name(name)
-        return cls(name, _key_id(name, public), public)
+        return cls(name, key_id(check_name(name), ED25519_TYPE, public), public)
 
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read the written form, exactly as `str` writes it. `InputError` MALFORMED, or UNSUPPORTED for a key of another type."""
-        name, _, rest = text.partition("+")
-        hex_id, _, encoded = rest.partition("+")
-        if not _HEX_KEY_ID.match(hex_id) or not encoded:
-            raise _malformed(f"{text!r} is not a verifier key of the form NAME+HEX8+BASE64")
-        data = _decode_base64(encoded, "the key of a verifier key")
-        if data[:1] != _ED25519:
-            raise InputError(Code.UNSUPPORTED, f"the verifier key of {name!r} is not of type ed25519 (0x01)", fix="use an ed25519 log key")
-        return cls(name, bytes.fromhex(hex_id), data[1:])
+        written = WrittenKey.parse(text)
+        if written.type != ED25519_TYPE:
+            message = f"the verifier key of {written.name!r} is not of type ed25519 (0x01)"
+            raise InputError(Code.UNSUPPORTED, message, fix="use an ed25519 log key")
+        return cls(written.name, written.key_id, written.public)
 
     def __str__(self) -> str:
-        return f"{self.name}+{self.key_id.hex()}+{_encode_base64(_ED25519 + self.public)}"
+        return str(WrittenKey(self.name, self.key_id, ED25519_TYPE, self.public))
 
     def verify(self, text: bytes, signature: bytes) -> bool:
         """Whether `signature` is this key's over the text of a note."""
@@ -104,15 +97,24 @@ class Checkpoint:
     root: bytes
 
     def __post_init__(self) -> None:
-        _check_name(self.origin)
+        check_name(self.origin)
         if not 0 <= self.size <= MAX_TREE_SIZE:
-            raise _malformed(f"a checkpoint cannot be of {self.size} entries")
+            raise malformed(f"a checkpoint cannot be of {self.size} entries")
         if len(self.root) != HASH_BYTES or (self.size == 0 and self.root != EMPTY_ROOT):
-            raise _malformed(f"{self.root.hex()!r} cannot be the root of {self.size} entries")
+            raise malformed(f"{self.root.hex()!r} cannot be the root of {self.size} entries")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read the text of a note. Extension lines are refused: nothing in a log vouches for them."""
+        lines = text.split("\n")
+        if len(lines) != 4 or lines[3]:
+            raise malformed("a checkpoint is three lines: origin, size, root")
+        origin, size, root, _ = lines
+        return cls(origin, read_decimal(size, "a tree size"), decode_base64(root, "the root"))
 
     def body(self) -> str:
         """The text that is signed: three lines, each with its newline."""
-        return f"{self.origin}\n{self.size}\n{_encode_base64(self.root)}\n"
+        return f"{self.origin}\n{self.size}\n{encode_base64(self.root)}\n"
 
 
 class CheckpointSigner:
@@ -130,21 +132,23 @@ class CheckpointSigner:
         if checkpoint.origin != self.vkey.name:
             raise _foreign_origin(checkpoint.origin, self.vkey)
         body = checkpoint.body()
-        signature = self._private.sign(body.encode())
-        return f"{body}\n{_EM_DASH} {self.vkey.name} {_encode_base64(self.vkey.key_id + signature)}\n"
+        return str(SignedNote(body, (SignatureLine(self.vkey.name, self.vkey.key_id, self._private.sign(body.encode())),)))
 
 
 def open_checkpoint(note: str | bytes, key: VerifierKey) -> Checkpoint:
     """The checkpoint in a note, if the log that owns `key` signed it.
 
     `InputError` MALFORMED if the note is not of the form above; `RefusedError` UNTRUSTED if a line in this key's name does not verify,
-    if there is no such line, or if the note is about another log. It is never tampering of the log: anyone can spoil a note. Extension
-    lines are refused: nothing in a log vouches for them.
+    if there is no such line, or if the note is about another log. It is never tampering of the log: anyone can spoil a note.
     """
-    text, lines = _split(_read_text(note))
-    checkpoint = _parse_body(text)
-    signatures = [line.signature for line in lines if (line.name, line.key_id) == (key.name, key.key_id)]
-    if not all(key.verify(text.encode(), signature) for signature in signatures):
+    return check_signed(SignedNote.parse(note), key)
+
+
+def check_signed(note: SignedNote, key: VerifierKey) -> Checkpoint:
+    """See `open_checkpoint`, for a note that is taken apart already."""
+    checkpoint = Checkpoint.parse(note.text)
+    signatures = [line.signature for line in note.by(key.name, key.key_id)]
+    if not all(key.verify(note.text.encode(), signature) for signature in signatures):
         raise RefusedError(
             Code.UNTRUSTED,
             f"the checkpoint bears a bad signature in the name of {key.name}+{key.key_id.hex()}",
@@ -159,83 +163,6 @@ def open_checkpoint(note: str | bytes, key: VerifierKey) -> Checkpoint:
     if checkpoint.origin != key.name:
         raise _foreign_origin(checkpoint.origin, key)
     return checkpoint
-
-
-class _SignatureLine(NamedTuple):
-    name: str
-    key_id: bytes
-    signature: bytes
-
-
-def _read_text(note: str | bytes) -> str:
-    """The note as text: UTF-8, and not too long to look at. Control characters have no place in any part of the form read below."""
-    if len(note) > MAX_NOTE_BYTES:
-        raise _malformed(f"a note of {len(note)} bytes is longer than {MAX_NOTE_BYTES}")
-    try:
-        return (note.encode() if isinstance(note, str) else note).decode()
-    except UnicodeError:
-        raise _malformed("the note is not UTF-8") from None
-
-
-def _split(note: str) -> tuple[str, list[_SignatureLine]]:
-    """The signed text, with its last newline, and the signature lines; the last empty line of the note parts them."""
-    text, empty_line, rest = note.rpartition("\n\n")
-    lines = rest.split("\n")
-    if not empty_line or lines.pop() or not lines:
-        raise _malformed("a note is a text, an empty line, and signature lines that each end in a newline")
-    if len(lines) > MAX_SIGNATURE_LINES:
-        raise _malformed(f"a note with {len(lines)} signatures has more than {MAX_SIGNATURE_LINES}")
-    return text + "\n", [_parse_line(line) for line in lines]
-
-
-def _parse_line(line: str) -> _SignatureLine:
-    fields = line.split(" ")
-    if len(fields) != 3 or fields[0] != _EM_DASH:
-        raise _malformed("a signature line is an em dash (U+2014), a key name and a signature, parted by one space each")
-    data = _decode_base64(fields[2], "a signature")
-    if len(data) <= _KEY_ID_BYTES:
-        raise _malformed("a signature line holds a key ID and no signature")
-    return _SignatureLine(_check_name(fields[1]), data[:_KEY_ID_BYTES], data[_KEY_ID_BYTES:])
-
-
-def _parse_body(text: str) -> Checkpoint:
-    lines = text.split("\n")
-    if len(lines) != 4:
-        raise _malformed("a checkpoint is three lines: origin, size, root")
-    origin, size, root, _ = lines
-    if not _DECIMAL.match(size):
-        raise _malformed(f"{size!r} is not a tree size in decimal without leading zeros")
-    return Checkpoint(origin, int(size), _decode_base64(root, "the root"))
-
-
-def _check_name(name: str) -> str:
-    """A name without spaces and plus signs, which part the fields of a line and of a verifier key, and that a note can hold."""
-    if not name or _NOT_IN_NAME.search(name) or any(character.isspace() for character in name):
-        raise _malformed(f"{name!r} cannot be the name of a log or key: spaces, plus signs and control characters are not allowed")
-    return name
-
-
-def _key_id(name: str, public: bytes) -> bytes:
-    return sha256(name.encode() + b"\n" + _ED25519 + public).digest()[:_KEY_ID_BYTES]
-
-
-def _encode_base64(data: bytes) -> str:
-    return base64.b64encode(data).decode()
-
-
-def _decode_base64(text: str, what: str) -> bytes:
-    """The bytes whose one standard encoding is `text`: padded, and with zeros in the bits that the last digit has to spare."""
-    try:
-        data = base64.b64decode(text, validate=True)
-    except ValueError:
-        raise _malformed(f"{what} is not base64") from None
-    if _encode_base64(data) != text:
-        raise _malformed(f"{what} is not in canonical base64")
-    return data
-
-
-def _malformed(message: str) -> InputError:
-    return InputError(Code.MALFORMED, message, fix="give the file as the log wrote it, unedited")
 
 
 def _foreign_origin(origin: str, key: VerifierKey) -> RefusedError:

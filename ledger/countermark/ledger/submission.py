@@ -12,6 +12,7 @@ from countermark.ledger.leaf import EntryKind, LeafSignature
 GENESIS_TYPE: Final = "application/vnd.countermark.genesis+json"
 KEY_EVENT_TYPE: Final = "application/vnd.countermark.key-event+json"
 DOCUMENT_TYPE: Final = "application/vnd.countermark.document+yaml"
+INCARNATION_TYPE: Final = "application/vnd.countermark.incarnation+json"
 WITHHOLD_TYPE: Final = "application/vnd.countermark.withhold+json"
 
 

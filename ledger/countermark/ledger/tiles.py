@@ -24,7 +24,7 @@ def tile_root(hashes: bytes) -> bytes:
 
     A partial tile has no root: hashing one into the level above is what the specification forbids.
     """
-    left, right = _rows(split_tile(hashes))[-1]
+    left, right = tile_rows(split_tile(hashes))[-1]
     return node_hash(left, right)
 
 
@@ -101,7 +101,7 @@ class TileReader:
         tile_level, height = divmod(level, TILE_HEIGHT)
         tile, offset = divmod(index << height, TILE_WIDTH)
         if (tile_level, tile) not in self._tiles:
-            self._tiles[tile_level, tile] = _rows(self._hashes(tile_level, tile))
+            self._tiles[tile_level, tile] = tile_rows(self._hashes(tile_level, tile))
         return self._tiles[tile_level, tile][height][offset >> height]
 
     def _hashes(self, tile_level: int, tile: int) -> Sequence[bytes]:
@@ -123,7 +123,7 @@ class TileReader:
         return hashes
 
 
-def _rows(hashes: Sequence[bytes]) -> list[list[bytes]]:
+def tile_rows(hashes: Sequence[bytes]) -> list[list[bytes]]:
     """The hashes of a tile and, above them, those of each perfect subtree within it: row h is h levels up; a full tile has no row 8."""
     rows = [list(hashes)]
     while len(rows) < TILE_HEIGHT:

@@ -1,0 +1,238 @@
+"""The audit of a static export: what an outsider can check with nothing but the files and the key of the log.
+
+Leaves are hashed, tiles and the root worked out from them, and each file of the export held against that. What the checkpoint covers
+and is not there is INCOMPLETE, as after a torn publish; what is there and different is TAMPERED. No key is taken from the export.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from countermark.attestations.codes import Code, Severity
+from countermark.attestations.errors import CountermarkError
+from countermark.attestations.keys import PublicKey
+from countermark.ledger.audit_report import AuditReport, Findings
+from countermark.ledger.entry_bundle import MAX_BUNDLE_BYTES, decode_bundle
+from countermark.ledger.export_entries import EntryCheck
+from countermark.ledger.export_files import CHECKPOINT, SCHEMA, SCHEMA_TEXT, SCHEMA_TEXT_BARE, list_files, read_export_file
+from countermark.ledger.merkle import EMPTY_ROOT, HASH_BYTES, leaf_hash
+from countermark.ledger.note import Checkpoint, VerifierKey, check_signed
+from countermark.ledger.right_edge import RightEdge, Tile, split_hashes
+from countermark.ledger.signed_note import MAX_NOTE_BYTES, SignedNote
+from countermark.ledger.tiles import TILE_BYTES, TILE_WIDTH, entries_path, tile_path
+from countermark.ledger.witness_policy import WitnessPolicy
+
+Progress = Callable[[int, int], None]
+
+_WIDTH = re.compile(r"(?:[1-9]|[1-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|25[0-5])\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOptions:
+    """What an auditor brings along: the signers' keys by fingerprint, checkpoints held elsewhere, a witness policy. With `hash_only`
+    neither payloads nor signatures of entries are looked at."""
+
+    keys: Mapping[bytes, PublicKey] = field(default_factory=dict)
+    held: Sequence[str] = ()
+    policy: WitnessPolicy | None = None
+    hash_only: bool = False
+    progress: Progress | None = None
+
+
+def _width(count: int) -> int | None:
+    return None if count == TILE_WIDTH else count
+
+
+def _is_partial(name: str) -> bool:
+    return ".p/" in name
+
+
+def audit_export(folder: Path, log_key: VerifierKey, options: ExportOptions) -> AuditReport:
+    """Check an export from end to end; everything that is wrong is a finding of the report."""
+    return _ExportAudit(folder, log_key, options).run()
+
+
+class _ExportAudit:
+    def __init__(self, folder: Path, log_key: VerifierKey, options: ExportOptions) -> None:
+        self._folder = folder
+        self._key = log_key
+        self._options = options
+        self._findings = Findings()
+        self._edge = RightEdge()
+        self._whole = True
+        self._roots: dict[int, bytes] = {0: EMPTY_ROOT}
+        self._checked: set[str] = {SCHEMA, CHECKPOINT}
+        self._current: dict[str, str] = {}
+        self._wanted: set[int] = set()
+        self.witnesses: tuple[str, ...] = ()
+
+    def run(self) -> AuditReport:
+        self._check_schema()
+        head = self._head()
+        if head is None:
+            return self._report(None, None, None)
+        entries = EntryCheck(self._folder, self._findings, self._key, self._options.keys, hash_only=self._options.hash_only)
+        held = list(self._held())
+        self._wanted = {note.size for note in held} | {head.size}
+        for first in range(0, head.size, TILE_WIDTH):
+            self._bundle(entries, first, min(first + TILE_WIDTH, head.size))
+            if self._options.progress:
+                self._options.progress(min(first + TILE_WIDTH, head.size), head.size)
+        if self._whole:
+            self._check_tiles(self._edge.partial())
+        entries.finish()
+        intact = self._check_root(head)
+        self._check_others(entries)
+        for note in held:
+            self._check_growth(note, head, intact)
+        return self._report(head, entries, max((note.size for note in held), default=None))
+
+    @contextmanager
+    def _stage(self, checker: str, name: str) -> Iterator[None]:
+        """One part of the audit, whose error is a finding about the file `name`."""
+        try:
+            yield
+        except CountermarkError as error:
+            self._findings.add(error.code, checker, f"{name}: {error.message}")
+
+    def _check_schema(self) -> None:
+        with self._stage("export-schema", SCHEMA):
+            found = read_export_file(self._folder, SCHEMA, 256)
+            if found is None:
+                self._findings.add(Code.INCOMPLETE, "export-schema", f"{SCHEMA} is missing")
+            elif found not in (SCHEMA_TEXT, SCHEMA_TEXT_BARE):
+                self._findings.add(Code.UNSUPPORTED, "export-schema", f"{SCHEMA} names no layout that this version knows")
+
+    def _head(self) -> Checkpoint | None:
+        head: Checkpoint | None = None
+        with self._stage("export-checkpoint", CHECKPOINT):
+            data = read_export_file(self._folder, CHECKPOINT, MAX_NOTE_BYTES)
+            if data is None:
+                self._findings.add(Code.INCOMPLETE, "export-checkpoint", f"{CHECKPOINT} is missing: nothing has been published here")
+            else:
+                head = check_signed(SignedNote.parse(data), self._key)
+                self._witnessed(data)
+        return head
+
+    def _witnessed(self, note: bytes) -> None:
+        if self._options.policy:
+            with self._stage("witnesses", CHECKPOINT):
+                self.witnesses = self._options.policy.open(note).names
+
+    def _held(self) -> Iterator[Checkpoint]:
+        for number, note in enumerate(self._options.held, 1):
+            with self._stage("held", f"held checkpoint {number}"):
+                yield check_signed(SignedNote.parse(note), self._key)
+
+    def _bundle(self, entries: EntryCheck, first: int, stop: int) -> None:
+        """Up to 256 entries: their bundle, and the tiles that they complete."""
+        count = stop - first
+        name, data = self._read(entries_path(first // TILE_WIDTH), _width(count), MAX_BUNDLE_BYTES)
+        leaves: list[bytes] = []
+        if data is None:
+            self._findings.add(Code.INCOMPLETE, "export-entries", f"{name} is missing")
+        else:
+            with self._stage("export-entries", name):
+                leaves = decode_bundle(data, count if _is_partial(name) else TILE_WIDTH)[:count]
+        if not leaves:
+            self._skip(entries, first, count)
+        for index, leaf in enumerate(leaves, first):
+            hashed = leaf_hash(leaf)
+            self._grow(hashed)
+            entries.take(index, leaf, hashed)
+
+    def _skip(self, entries: EntryCheck, first: int, count: int) -> None:
+        """Go on without a bundle, with the leaf hashes of its tile if that is there."""
+        entries.skip()
+        _, data = self._read(tile_path(0, first // TILE_WIDTH), _width(count), TILE_BYTES)
+        hashes = split_hashes((data or b"")[: count * HASH_BYTES])
+        if len(hashes) < count or len(hashes[-1]) != HASH_BYTES:
+            self._whole = False
+        for hashed in hashes:
+            self._grow(hashed)
+
+    def _grow(self, hashed: bytes) -> None:
+        if not self._whole:
+            return
+        self._check_tiles(self._edge.push(hashed))
+        if self._edge.size in self._wanted:
+            self._roots[self._edge.size] = self._edge.root()
+
+    def _check_tiles(self, tiles: Iterator[Tile]) -> None:
+        for tile in tiles:
+            name, data = self._read(tile_path(tile.level, tile.index), tile.width, TILE_BYTES)
+            if data is None:
+                self._findings.add(Code.INCOMPLETE, "export-tiles", f"{name} is missing")
+            elif not data.startswith(tile.hashes) or len(data) != (len(tile.hashes) if _is_partial(name) else TILE_BYTES):
+                self._findings.add(Code.TAMPERED, "export-tiles", f"{name} does not hold the hashes of the entries")
+
+    def _read(self, full: str, width: int | None, limit: int) -> tuple[str, bytes | None]:
+        """The file of a tile and its name: that of the width, or the full one that has replaced it (tlog-tiles, partial tiles)."""
+        names = [full] if width is None else [f"{full}.p/{width}", full]
+        for name in names:
+            data: bytes | None = None
+            with self._stage("export-files", name):
+                data = read_export_file(self._folder, name, limit)
+            if data is not None:
+                self._checked.add(name)
+                self._current[full] = name
+                return name, data
+        return names[0], None
+
+    def _check_root(self, head: Checkpoint) -> bool:
+        """Whether the entries are those that the log signed."""
+        if not self._whole:
+            self._findings.add(Code.INCOMPLETE, "export-root", "the root cannot be worked out without the missing entries")
+            return False
+        if self._roots.get(head.size) != head.root:
+            self._findings.add(Code.TAMPERED, "export-root", "the entries do not hash to the root that was signed")
+            return False
+        return True
+
+    def _check_growth(self, held: Checkpoint, head: Checkpoint, intact: bool) -> None:
+        if held.size > head.size:
+            self._findings.add(Code.ROLLBACK, "held", f"the export has {head.size} entries; a checkpoint held elsewhere says {held.size}")
+        elif self._whole and self._roots.get(held.size) != held.root:
+            code = Code.SPLIT_VIEW if intact else Code.TAMPERED
+            self._findings.add(code, "held", f"at {held.size} entries the export has another root than a checkpoint held elsewhere")
+
+    def _check_others(self, entries: EntryCheck) -> None:
+        """Files that the head does not call for: those of smaller heads must be the beginning of what it does call for."""
+        for name in list_files(self._folder):
+            if name in self._checked or name in entries.files:
+                continue
+            full, partial, width = name.partition(".p/")
+            current = self._current.get(full)
+            if current is None or not partial or not _WIDTH.match(width):
+                observed = f"{name} belongs to nothing that the checkpoint covers"
+                self._findings.add(Code.MALFORMED, "export-files", observed, severity=Severity.WARN)
+            elif not self._begins(name, current, width):
+                self._findings.add(Code.TAMPERED, "export-files", f"{name} is not the beginning of {current}")
+
+    def _begins(self, name: str, current: str, width: str) -> bool:
+        """Whether a file of an earlier head is the beginning of one that has been checked."""
+        good = False
+        with self._stage("export-files", name):
+            part = read_export_file(self._folder, name, MAX_BUNDLE_BYTES) or b""
+            whole = read_export_file(self._folder, current, MAX_BUNDLE_BYTES) or b""
+            if name.startswith("tile/entries/"):
+                decode_bundle(part, int(width))
+                good = whole.startswith(part)
+            else:
+                good = len(part) == int(width) * HASH_BYTES and whole.startswith(part)
+        return good
+
+    def _report(self, head: Checkpoint | None, entries: EntryCheck | None, protected_to: int | None) -> AuditReport:
+        return AuditReport(
+            origin=head.origin if head else None,
+            size=head.size if head else 0,
+            root=head.root if head else EMPTY_ROOT,
+            evaluated=entries.evaluated if entries else 0,
+            of=head.size if head else 1,
+            notices=entries.notices if entries else 0,
+            findings=self._findings.result(),
+            anchored=None,
+            protected_to=protected_to,
+        )
