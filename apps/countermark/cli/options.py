@@ -30,4 +30,15 @@ FindingsOption: TypeAlias = Annotated[
         "--output", "-o", metavar="FORMAT[=PATH]", help="text, json, markdown, sarif, junit or github; repeatable.", show_default=False
     ),
 ]
+LogKeyOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--log-key", metavar="VKEY", help="The log's verifier key, NAME+HEX+BASE64, or a file with it.", show_default=False),
+]
+WitnessPolicyOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--policy", metavar="FILE", help="A C2SP tlog-policy: the witnesses that a checkpoint needs.", show_default=False),
+]
+HeldOption: TypeAlias = Annotated[
+    list[Path], typer.Option("--checkpoint", metavar="NOTE", help="A checkpoint that you hold; repeatable.", show_default=False)
+]
 DEFAULT_LEDGER = "countermark.db"
