@@ -7,16 +7,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from countermark.actions.believed_logs import read_note
 from countermark.actions.workspace import Workspace
-from countermark.attestations.codes import Code
-from countermark.attestations.documents import exists, read_file
-from countermark.attestations.errors import InputError, Location
+from countermark.attestations.documents import exists
 from countermark.attestations.keys import PublicKey
 from countermark.attestations.trust import TrustPolicy
 from countermark.ledger.audit import audit
 from countermark.ledger.audit_report import AuditReport
 from countermark.ledger.note import VerifierKey
-from countermark.ledger.signed_note import MAX_NOTE_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +30,11 @@ class Extent:
 WHOLE: Final = Extent()
 
 
+def default_workers() -> int:
+    """A thread for each core that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
 def audit_ledger(
     workspace: Workspace, checkpoints: Sequence[Path], extent: Extent = WHOLE, progress: Callable[[int, int], None] | None = None
 ) -> AuditReport:
@@ -42,17 +45,17 @@ def audit_ledger(
         trust.keys() if trust else {},
         _believed_log(trust),
         progress=progress,
-        bundle_key=_BundleKeys(trust) if trust else None,
-        held={str(path): _note(path) for path in checkpoints},
+        bundle_key=BundleKeys(trust) if trust else None,
+        held={str(path): read_note(path) for path in checkpoints},
         signatures=extent.signatures,
         since=extent.since,
-        workers=extent.workers or len(os.sched_getaffinity(0)),
+        workers=extent.workers or default_workers(),
         policy=trust,
     )
 
 
 @dataclass(frozen=True)
-class _BundleKeys:
+class BundleKeys:
     """Tells who signed a stored bundle; the sigstore package is brought in by the first one."""
 
     trust: TrustPolicy
@@ -71,12 +74,3 @@ def _believed_log(trust: TrustPolicy | None) -> VerifierKey | None:
     """The log key of a policy that believes one log; one that believes several cannot say which this must be."""
     keys = [VerifierKey.parse(log.vkey) for log in trust.logs] if trust else []
     return keys[0] if len(keys) == 1 else None
-
-
-def _note(path: Path) -> str:
-    data = read_file(path, limit=MAX_NOTE_BYTES)
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        fix = "give the note as it was published"
-        raise InputError(Code.MALFORMED, "a checkpoint is UTF-8 text", at=Location(str(path)), fix=fix) from None

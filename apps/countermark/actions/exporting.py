@@ -1,8 +1,10 @@
 """`ledger export` and `verify export`: the log as files that anybody can serve and check."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from countermark.actions.audit import BundleKeys, default_workers
 from countermark.actions.believed_logs import read_note
 from countermark.actions.workspace import Workspace, open_reader, public_key
 from countermark.attestations.codes import Code
@@ -10,10 +12,19 @@ from countermark.attestations.errors import InputError, Location
 from countermark.attestations.keys import PublicKey
 from countermark.attestations.trust import TrustPolicy
 from countermark.ledger.audit_report import AuditReport
+from countermark.ledger.audit_signatures import BundleKey
 from countermark.ledger.cosigned import note_at
 from countermark.ledger.export import Exported, export
 from countermark.ledger.export_audit import ExportOptions, audit_export
 from countermark.ledger.witness_policy import WitnessPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Signers:
+    """Keys by fingerprint, and what judges the certificate of a sigstore bundle."""
+
+    keys: dict[bytes, PublicKey]
+    bundle_key: BundleKey | None
 
 
 def export_ledger(workspace: Workspace, folder: Path, progress: Callable[[int, int], None], *, payloads: bool) -> Exported:
@@ -25,7 +36,7 @@ def export_ledger(workspace: Workspace, folder: Path, progress: Callable[[int, i
 def check_export(
     folder: Path,
     policy: WitnessPolicy,
-    keys: dict[bytes, PublicKey],
+    signers: Signers,
     checkpoints: Sequence[Path],
     progress: Callable[[int, int], None],
     *,
@@ -37,13 +48,15 @@ def check_export(
         raise InputError(Code.UNREADABLE, "there is no folder here", at=at, fix="give the folder that `ledger export` wrote")
     if len(policy.logs) != 1:
         raise InputError(Code.UNTRUSTED, "several logs are believed", at=at, fix="say with --log-key which of them this must be")
-    held = [read_note(path) for path in checkpoints]
+    held = {str(path): read_note(path) for path in checkpoints}
     witnessed = policy if policy.witnesses or policy.quorum else None
-    return audit_export(folder, policy.logs[0], ExportOptions(keys, held, witnessed, hash_only, progress))
+    options = ExportOptions(signers.keys, held, witnessed, hash_only, progress, signers.bundle_key, default_workers())
+    return audit_export(folder, policy.logs[0], options)
 
 
-def signer_keys(names: Sequence[str], trust: Path | None) -> dict[bytes, PublicKey]:
-    """The keys that may have signed entries, by fingerprint: those of the files, else those of a trust policy."""
+def signers_of(names: Sequence[str], trust: Path | None) -> Signers:
+    """Who may have signed entries: the keys of the files, else whoever a trust policy knows."""
     if names:
-        return {key.fingerprint.raw: key for key in map(public_key, names)}
-    return dict(TrustPolicy.load(trust).keys()) if trust else {}
+        return Signers({key.fingerprint.raw: key for key in map(public_key, names)}, None)
+    policy = TrustPolicy.load(trust) if trust else None
+    return Signers(policy.keys(), BundleKeys(policy)) if policy else Signers({}, None)

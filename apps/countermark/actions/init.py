@@ -47,6 +47,7 @@ def initialise(folder: Path, *, origin: str | None = None, password: bytes | Non
     documents = _documents(folder.resolve().name, log_signer, {name: public for name, (_, public) in keys.items()})
     files = {Path("keys", f"{name}.pem"): (private, 0o600) for name, (private, _) in keys.items()}
     files |= {Path("keys", f"{name}.pub"): (public.to_pem(), 0o644) for name, (_, public) in keys.items()}
+    files[Path("keys", "log.vkey")] = (f"{log_signer.vkey}\n".encode(), 0o644)
     files |= {Path(name): (data, 0o644) for name, data in documents.items()}
     _refuse_existing(folder, [Path(LEDGER), *files])
     with _AllOrNothing() as undo:

@@ -15,6 +15,7 @@ from countermark.attestations.keys import PublicKey, Signer, is_key_uri, load_pr
 from countermark.attestations.trust import TrustPolicy
 from countermark.attestations.verifier import KeyTrust, PolicyTrust, Trust
 from countermark.ledger.key_history import KeyHistory, LedgerTrust
+from countermark.ledger.note import CheckpointSigner
 from countermark.ledger.read import LedgerReader
 
 if TYPE_CHECKING:
@@ -117,12 +118,16 @@ def open_reader(workspace: Workspace, trust: TrustPolicy | None = None) -> Ledge
 
 def open_writer(workspace: Workspace) -> "LedgerWriter":
     """The ledger, open for appending under its local log key."""
-    from countermark.ledger.note import CheckpointSigner
     from countermark.ledger.write import LedgerWriter
 
     with open_reader(workspace) as reader:
         origin = reader.genesis.origin
-    return LedgerWriter.open(workspace.ledger, CheckpointSigner(origin, _log_key(workspace)))
+    return LedgerWriter.open(workspace.ledger, log_signer(workspace, origin))
+
+
+def log_signer(workspace: Workspace, origin: str) -> CheckpointSigner:
+    """Signs checkpoints of the log of this origin, with the log key beside the ledger."""
+    return CheckpointSigner(origin, _log_key(workspace))
 
 
 def _log_key(workspace: Workspace) -> Ed25519PrivateKey:

@@ -22,6 +22,7 @@ from countermark.cli import (
     init,
     key,
     ledger,
+    ledger_files,
     legacy,
     negative,
     query,
@@ -34,6 +35,7 @@ from countermark.cli import (
     verify_bundle,
     verify_claims,
     verify_contract,
+    verify_export,
     verify_ledger,
     verify_vsa,
 )
@@ -67,6 +69,8 @@ verify.app.command("vsa")(verify_vsa.vsa)
 verify.app.command("ledger")(verify_ledger.ledger_file)
 verify.app.command("snapshot")(snapshot.verify)
 verify.app.command("receipt")(snapshot.verify_receipt)
+verify.app.command("proof")(verify_export.proof)
+verify.app.command("export")(verify_export.export)
 app.add_typer(verify.app, name="verify")
 app.add_typer(contract.app, name="contract")
 app.add_typer(restore.app, name="restore")
@@ -75,6 +79,10 @@ app.command("explain")(gate.explain_image)
 app.command("search")(search.search)
 app.add_typer(query.app, name="query")
 app.command("diff")(diff.diff)
+ledger.app.command("prove")(ledger_files.prove)
+ledger.app.command("export")(ledger_files.export)
+ledger.app.command("backup")(ledger_files.backup)
+ledger.app.command("restore")(ledger_files.restore)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(db.app, name="db")
 app.command("schema")(schema.schema)

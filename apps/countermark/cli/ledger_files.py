@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 
 def prove(
     entry: Annotated[str | None, typer.Argument(metavar="[ENTRY]", help="An entry number or payload digest.")] = None,
-    old: Annotated[int | None, typer.Option("--from", metavar="N", min=0, help="Prove instead that the log only grew since N entries.")] = None,
-    new: Annotated[int | None, typer.Option("--to", metavar="M", min=0, help="Up to the checkpoint of M entries; default: the newest.")] = None,
+    old: Annotated[
+        int | None, typer.Option("--from", metavar="N", min=0, help="Prove instead that the log only grew since N entries.")
+    ] = None,
+    new: Annotated[
+        int | None, typer.Option("--to", metavar="M", min=0, help="Up to the checkpoint of M entries; default: the newest.")
+    ] = None,
     policy: WitnessPolicyOption = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
     output: OutputOption = [],
@@ -90,11 +94,12 @@ def backup(
 
 def backup_report(file: Path, manifest: "Manifest") -> Report:
     """What the backup holds."""
+    size = f"{manifest.size} entries, {manifest.length:,} bytes"
     return Report(
         evaluated=1,
         of=1,
         ledger={"origin": manifest.origin, "size": manifest.size, "root": manifest.root.hex()},
-        text=f"{file} holds {manifest.size} entries, {manifest.length:,} bytes, sha256:{manifest.sha256}\nkeys/ and trust.yaml are not in it",
+        text=f"{file} holds {size}, sha256:{manifest.sha256}\nkeys/ and trust.yaml are not in it",
         extra={"backup": {"file": str(file), "sha256": manifest.sha256, "bytes": manifest.length, "checkpoint": manifest.note}},
     )
 

@@ -28,13 +28,13 @@ def export(
 
     def act() -> Report:
         from countermark.actions.believed_logs import believed
-        from countermark.actions.exporting import check_export, signer_keys
+        from countermark.actions.exporting import check_export, signers_of
         from countermark.cli.progress import count_progress
         from countermark.cli.verify_ledger import audit_report
 
         policies = believed(log_key, policy, trust)
         with count_progress("checking") as told:
-            return audit_report(check_export(folder, policies, signer_keys(key, trust), checkpoint, told, hash_only=hash_only))
+            return audit_report(check_export(folder, policies, signers_of(key, trust), checkpoint, told, hash_only=hash_only))
 
     finish("verify export", output, act)
 

@@ -20,6 +20,7 @@ from countermark.attestations import jsontext
 from countermark.attestations.codes import Code, Outcome, Severity
 from countermark.attestations.errors import CannotTellError, CountermarkError, InputError, Location, TamperError
 from countermark.attestations.findings import Finding
+from countermark.attestations.times import Instant
 from countermark.ledger.note import Checkpoint, VerifierKey, open_checkpoint
 
 _LENGTH_STEP: Final = 256
@@ -58,13 +59,19 @@ class Anchor:
         origin, size, root, note, written = (fields.get(name) for name in ("origin", "size", "root", "note", "written"))
         if not (isinstance(origin, str) and isinstance(root, str) and isinstance(note, str) and re.fullmatch("[0-9a-f]{64}", root)):
             raise InputError(Code.SCHEMA_INVALID, "it does not have the fields of an anchor", at=Location(source))
-        if not isinstance(size, int) or not isinstance(written, int):
-            raise InputError(Code.SCHEMA_INVALID, "size and written must be integers", at=Location(source))
-        return cls(origin, size, bytes.fromhex(root), note, written)
+        if not isinstance(size, int) or not isinstance(written, str):
+            raise InputError(Code.SCHEMA_INVALID, "size must be an integer and written a time", at=Location(source))
+        return cls(origin, size, bytes.fromhex(root), note, Instant.parse(written, at=Location(source)).ms)
 
     def encode(self) -> bytes:
         """The bytes of the file: JSON, filled up with spaces to a length that stays the same while the log grows."""
-        fields = {"origin": self.origin, "size": self.size, "root": self.root.hex(), "note": self.note, "written": self.written}
+        fields = {
+            "origin": self.origin,
+            "size": self.size,
+            "root": self.root.hex(),
+            "note": self.note,
+            "written": str(Instant.from_ms(self.written)),
+        }
         data = json.dumps(fields).encode()
         return data + b" " * (-len(data) % _LENGTH_STEP) + b"\n"
 

@@ -15,6 +15,7 @@ from countermark.ledger.audit_report import Findings
 from countermark.ledger.audit_rows import DerivedRows
 from countermark.ledger.audit_signatures import SignatureAudit
 from countermark.ledger.derive import derive, withheld
+from countermark.ledger.incarnation import told_of
 from countermark.ledger.leaf import NO_HASH, EntryKind, Leaf
 from countermark.ledger.merkle import leaf_hash
 from countermark.ledger.prepare import derived_rows
@@ -119,6 +120,8 @@ class EntryAudit:
         if payload is None:
             return
         self._check_derived(stored, leaf, payload, rows)
+        if leaf.kind is EntryKind.INCARNATION:
+            self.findings.add(Code.ROLLBACK, "incarnation", told_of(payload), entry=stored.index)
         if signatures:
             signatures.add(stored.index, leaf, payload, bundle)
         self.evaluated += 1

@@ -9,6 +9,7 @@ from typing import Final
 from countermark.attestations.codes import Code, ExitCode, Outcome, Severity
 from countermark.attestations.errors import CannotTellError, CountermarkError, Location, RefusedError
 from countermark.attestations.findings import Finding
+from countermark.attestations.times import Instant
 
 EXITS: Final = {
     Code.TAMPERED: ExitCode.TAMPERED,
@@ -90,7 +91,13 @@ def write_record(report: AuditReport, ledger: Path, by: str, audited_ms: int) ->
     if report.exit is not ExitCode.YES or report.left_out:
         raise RefusedError(Code.INCOMPLETE, "only a complete audit without a blocking finding is put on record", fix="settle its findings")
     path = ledger.with_suffix(".audit")
-    fields = {"origin": report.origin, "size": report.size, "root": report.root.hex(), "audited": audited_ms, "by": by}
+    fields = {
+        "origin": report.origin,
+        "size": report.size,
+        "root": report.root.hex(),
+        "audited": str(Instant.from_ms(audited_ms)),
+        "by": by,
+    }
     waiting = path.with_name(f"{path.name}.tmp")
     try:
         waiting.write_bytes(json.dumps(fields, indent=1).encode() + b"\n")

@@ -19,6 +19,7 @@ from typing import Final, Self
 from countermark.attestations import jsontext
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import CannotTellError, InputError, Location, TamperError
+from countermark.attestations.times import Instant
 from countermark.ledger.database import connect, sqlite_errors
 from countermark.ledger.note import Checkpoint, VerifierKey, open_checkpoint
 from countermark.ledger.read import Head, LedgerReader
@@ -26,7 +27,7 @@ from countermark.ledger.signed_note import MAX_NOTE_BYTES
 
 SCHEMA: Final = "https://countermark.dev/schema/backup/v1"
 
-_FIELDS: Final = {"schema": str, "origin": str, "size": int, "root": str, "note": str, "bytes": int, "sha256": str, "written": int}
+_FIELDS: Final = {"schema": str, "origin": str, "size": int, "root": str, "note": str, "bytes": int, "sha256": str, "written": str}
 _HEX: Final = re.compile(r"[0-9a-f]{64}\Z")
 _MAX_MANIFEST_BYTES: Final = 2 * MAX_NOTE_BYTES
 
@@ -65,8 +66,8 @@ class Manifest:
             message = "it does not have the fields of a backup's manifest"
             raise InputError(Code.SCHEMA_INVALID, message, at=at, fix="give the manifest that `ledger backup` wrote")
         root = bytes.fromhex(texts["root"])
-        size, length, written = numbers["size"], numbers["bytes"], numbers["written"]
-        return cls(texts["origin"], size, root, texts["note"], length, texts["sha256"], written)
+        written = Instant.parse(texts["written"], at=at).ms
+        return cls(texts["origin"], numbers["size"], root, texts["note"], numbers["bytes"], texts["sha256"], written)
 
     def encode(self) -> bytes:
         """The bytes of the manifest file."""
@@ -78,7 +79,7 @@ class Manifest:
             "note": self.note,
             "bytes": self.length,
             "sha256": self.sha256,
-            "written": self.written,
+            "written": str(Instant.from_ms(self.written)),
         }
         return json.dumps(fields, indent=1, ensure_ascii=False).encode() + b"\n"
 

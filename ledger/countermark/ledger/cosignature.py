@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey, MLDSA44PublicKey
 
 from countermark.attestations.codes import Code
-from countermark.attestations.errors import InputError, TamperError
+from countermark.attestations.errors import InputError, RefusedError
 from countermark.attestations.keys import refuse_weak_ed25519
 from countermark.ledger.note import Checkpoint
 from countermark.ledger.signed_note import SignatureLine, SignedNote, WrittenKey, check_name, key_id, malformed
@@ -75,7 +75,8 @@ class CosignerKey:
         return str(WrittenKey(self.name, self.key_id, self.type, self.public))
 
     def cosignatures(self, note: SignedNote) -> Iterator["Cosignature"]:
-        """Each cosignature in this key's name. `InputError` MALFORMED for one that is none, `TamperError` for one that does not hold.
+        """Each cosignature in this key's name. `InputError` MALFORMED for one that is none, `RefusedError` for one that does not
+        hold.
 
         A note that a known key is made to vouch for falsely is rejected whole (C2SP signed-note).
         """
@@ -93,7 +94,7 @@ class CosignerKey:
             self._verify(cosigned_message(self.type, self.name, time_s, checkpoint), line.signature[_TIME.size :])
         except InvalidSignature:
             message = f"the checkpoint bears a bad cosignature in the name of {self.name}+{self.key_id.hex()}"
-            raise TamperError(Code.TAMPERED, message, fix="get the cosignature again from the witness") from None
+            raise RefusedError(Code.UNTRUSTED, message, fix="get the cosignature again from the witness") from None
         return Cosignature(self, time_s, line)
 
     def _verify(self, message: bytes, signature: bytes) -> None:

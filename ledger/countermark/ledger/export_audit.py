@@ -5,8 +5,8 @@ and is not there is INCOMPLETE, as after a torn publish; what is there and diffe
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from countermark.attestations.codes import Code, Severity
 from countermark.attestations.errors import CountermarkError
 from countermark.attestations.keys import PublicKey
 from countermark.ledger.audit_report import AuditReport, Findings
+from countermark.ledger.audit_signatures import BundleKey, SignatureAudit
 from countermark.ledger.entry_bundle import MAX_BUNDLE_BYTES, decode_bundle
 from countermark.ledger.export_entries import EntryCheck
 from countermark.ledger.export_files import CHECKPOINT, SCHEMA, SCHEMA_TEXT, SCHEMA_TEXT_BARE, list_files, read_export_file
@@ -31,14 +32,16 @@ _WIDTH = re.compile(r"(?:[1-9]|[1-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|25[0-5])\Z")
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """What an auditor brings along: the signers' keys by fingerprint, checkpoints held elsewhere, a witness policy. With `hash_only`
-    neither payloads nor signatures of entries are looked at."""
+    """What an auditor brings along: the signers' keys by fingerprint, checkpoints by who holds them, a witness policy, what judges the
+    certificate of a sigstore bundle. With `hash_only` neither payloads nor signatures of entries are looked at."""
 
     keys: Mapping[bytes, PublicKey] = field(default_factory=dict)
-    held: Sequence[str] = ()
+    held: Mapping[str, str] = field(default_factory=dict)
     policy: WitnessPolicy | None = None
     hash_only: bool = False
     progress: Progress | None = None
+    bundle_key: BundleKey | None = None
+    workers: int = 1
 
 
 def _width(count: int) -> int | None:
@@ -66,28 +69,48 @@ class _ExportAudit:
         self._checked: set[str] = {SCHEMA, CHECKPOINT}
         self._current: dict[str, str] = {}
         self._wanted: set[int] = set()
-        self.witnesses: tuple[str, ...] = ()
+        self._witnesses: tuple[str, ...] = ()
+        self._holders: dict[str, int] = {}
 
     def run(self) -> AuditReport:
         self._check_schema()
         head = self._head()
         if head is None:
-            return self._report(None, None, None)
-        entries = EntryCheck(self._folder, self._findings, self._key, self._options.keys, hash_only=self._options.hash_only)
-        held = list(self._held())
-        self._wanted = {note.size for note in held} | {head.size}
-        for first in range(0, head.size, TILE_WIDTH):
-            self._bundle(entries, first, min(first + TILE_WIDTH, head.size))
+            return self._report(None, None)
+        entries = EntryCheck(self._folder, self._findings, self._key, hash_only=self._options.hash_only)
+        held = dict(self._held())
+        self._wanted = {note.size for note in held.values()} | {head.size}
+        with self._signatures() as signatures:
+            self._read_entries(entries, head.size, signatures)
+        intact = self._check_root(head)
+        self._check_others(entries)
+        for who, note in held.items():
+            if self._check_growth(note, head, intact):
+                self._holders[who] = note.size
+        if intact:
+            self._holders |= dict.fromkeys(self._witnesses, head.size)
+        return self._report(head, entries)
+
+    def _read_entries(self, entries: EntryCheck, size: int, signatures: SignatureAudit | None) -> None:
+        for first in range(0, size, TILE_WIDTH):
+            stop = min(first + TILE_WIDTH, size)
+            self._bundle(entries, first, stop, signatures)
             if self._options.progress:
-                self._options.progress(min(first + TILE_WIDTH, head.size), head.size)
+                self._options.progress(stop, size)
         if self._whole:
             self._check_tiles(self._edge.partial())
         entries.finish()
-        intact = self._check_root(head)
-        self._check_others(entries)
-        for note in held:
-            self._check_growth(note, head, intact)
-        return self._report(head, entries, max((note.size for note in held), default=None))
+        if signatures:
+            signatures.finish()
+
+    def _signatures(self) -> AbstractContextManager[SignatureAudit | None]:
+        options = self._options
+        if options.hash_only:
+            return nullcontext()
+        if not (options.keys or options.bundle_key):
+            self._findings.add(Code.INCOMPLETE, "signatures", "no keys are given, so no signature was verified")
+            return nullcontext()
+        return SignatureAudit(self._findings, options.keys, options.bundle_key, options.workers)
 
     @contextmanager
     def _stage(self, checker: str, name: str) -> Iterator[None]:
@@ -95,7 +118,7 @@ class _ExportAudit:
         try:
             yield
         except CountermarkError as error:
-            self._findings.add(error.code, checker, f"{name}: {error.message}")
+            self._findings.error(error, checker, f"{name}: ")
 
     def _check_schema(self) -> None:
         with self._stage("export-schema", SCHEMA):
@@ -119,14 +142,14 @@ class _ExportAudit:
     def _witnessed(self, note: bytes) -> None:
         if self._options.policy:
             with self._stage("witnesses", CHECKPOINT):
-                self.witnesses = self._options.policy.open(note).names
+                self._witnesses = self._options.policy.open(note).names
 
-    def _held(self) -> Iterator[Checkpoint]:
-        for number, note in enumerate(self._options.held, 1):
-            with self._stage("held", f"held checkpoint {number}"):
-                yield check_signed(SignedNote.parse(note), self._key)
+    def _held(self) -> Iterator[tuple[str, Checkpoint]]:
+        for who, note in self._options.held.items():
+            with self._stage("held", who):
+                yield who, check_signed(SignedNote.parse(note), self._key)
 
-    def _bundle(self, entries: EntryCheck, first: int, stop: int) -> None:
+    def _bundle(self, entries: EntryCheck, first: int, stop: int, signatures: SignatureAudit | None) -> None:
         """Up to 256 entries: their bundle, and the tiles that they complete."""
         count = stop - first
         name, data = self._read(entries_path(first // TILE_WIDTH), _width(count), MAX_BUNDLE_BYTES)
@@ -141,7 +164,7 @@ class _ExportAudit:
         for index, leaf in enumerate(leaves, first):
             hashed = leaf_hash(leaf)
             self._grow(hashed)
-            entries.take(index, leaf, hashed)
+            entries.take(index, leaf, hashed, signatures)
 
     def _skip(self, entries: EntryCheck, first: int, count: int) -> None:
         """Go on without a bundle, with the leaf hashes of its tile if that is there."""
@@ -191,12 +214,14 @@ class _ExportAudit:
             return False
         return True
 
-    def _check_growth(self, held: Checkpoint, head: Checkpoint, intact: bool) -> None:
+    def _check_growth(self, held: Checkpoint, head: Checkpoint, intact: bool) -> bool:
+        """Whether the export continues a checkpoint that somebody holds."""
         if held.size > head.size:
             self._findings.add(Code.ROLLBACK, "held", f"the export has {head.size} entries; a checkpoint held elsewhere says {held.size}")
         elif self._whole and self._roots.get(held.size) != held.root:
             code = Code.SPLIT_VIEW if intact else Code.TAMPERED
             self._findings.add(code, "held", f"at {held.size} entries the export has another root than a checkpoint held elsewhere")
+        return self._whole and self._roots.get(held.size) == held.root
 
     def _check_others(self, entries: EntryCheck) -> None:
         """Files that the head does not call for: those of smaller heads must be the beginning of what it does call for."""
@@ -224,7 +249,8 @@ class _ExportAudit:
                 good = len(part) == int(width) * HASH_BYTES and whole.startswith(part)
         return good
 
-    def _report(self, head: Checkpoint | None, entries: EntryCheck | None, protected_to: int | None) -> AuditReport:
+    def _report(self, head: Checkpoint | None, entries: EntryCheck | None) -> AuditReport:
+        protected_to = max(self._holders.values(), default=None)
         return AuditReport(
             origin=head.origin if head else None,
             size=head.size if head else 0,
@@ -235,4 +261,6 @@ class _ExportAudit:
             findings=self._findings.result(),
             anchored=None,
             protected_to=protected_to,
+            held_by=tuple(sorted(who for who, size in self._holders.items() if size == protected_to)),
+            left_out=("payloads and signatures of entries",) if self._options.hash_only else (),
         )

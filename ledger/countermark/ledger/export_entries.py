@@ -1,17 +1,16 @@
 """Checks of each entry of an export: its leaf, its place, its payload, its signatures, and whether it is a notice."""
 
-from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
 from countermark.attestations.codes import Code, Severity
-from countermark.attestations.envelope import pae
-from countermark.attestations.errors import InputError, RefusedError
-from countermark.attestations.keys import PublicKey
+from countermark.attestations.errors import InputError
 from countermark.ledger.audit_report import Findings
+from countermark.ledger.audit_signatures import SignatureAudit
 from countermark.ledger.derive import derive, withheld
 from countermark.ledger.export_files import payload_path, read_export_file
 from countermark.ledger.genesis import Genesis
+from countermark.ledger.incarnation import told_of
 from countermark.ledger.leaf import NO_HASH, EntryKind, Leaf
 from countermark.ledger.note import VerifierKey
 from countermark.ledger.submission import GENESIS_TYPE
@@ -22,11 +21,10 @@ MAX_PAYLOAD_BYTES = 1 << 30
 class EntryCheck:
     """Takes the leaves of an export in order. `files` are the payload files that they name."""
 
-    def __init__(self, folder: Path, findings: Findings, log_key: VerifierKey, keys: Mapping[bytes, PublicKey], *, hash_only: bool) -> None:
+    def __init__(self, folder: Path, findings: Findings, log_key: VerifierKey, *, hash_only: bool) -> None:
         self._folder = folder
         self._findings = findings
         self._log_key = log_key
-        self._keys = keys
         self._hash_only = hash_only
         self._admitted_ms = 0
         self._last_notice: bytes | None = NO_HASH
@@ -36,10 +34,8 @@ class EntryCheck:
         self.files: set[str] = set()
         self.evaluated = 0
         self.notices = 0
-        if not hash_only and not keys:
-            self._findings.add(Code.SIG_UNVERIFIABLE, "signatures", "no keys are given, so no signature was verified")
 
-    def take(self, index: int, encoded: bytes, hashed: bytes) -> None:
+    def take(self, index: int, encoded: bytes, hashed: bytes, signatures: SignatureAudit | None) -> None:
         """Check one entry."""
         if self._hash_only and index:
             self.evaluated += 1
@@ -47,7 +43,7 @@ class EntryCheck:
         try:
             leaf = Leaf.decode(encoded)
         except InputError as error:
-            self._findings.add(error.code, "leaf", error.message, entry=index)
+            self._findings.error(error, "leaf", "", entry=index)
             return
         self._check_order(index, leaf, hashed)
         payload = self._blob(index, leaf.payload_sha256) if index == 0 or not self._hash_only else None
@@ -56,10 +52,11 @@ class EntryCheck:
         if self._hash_only:
             self.evaluated += 1
             return
-        if leaf.bundle_sha256 != NO_HASH:
-            self._blob(index, leaf.bundle_sha256)
+        bundle = self._blob(index, leaf.bundle_sha256) if leaf.bundle_sha256 != NO_HASH else None
         if payload is not None:
             self._check_payload(index, leaf, payload)
+            if signatures:
+                signatures.add(index, leaf, payload, bundle)
             self.evaluated += 1
 
     def skip(self) -> None:
@@ -105,20 +102,11 @@ class EntryCheck:
             self._see(index, "notices", "the notice flag is not what the payload calls for")
         if (leaf.kind is EntryKind.POLICY and leaf.payload_type == GENESIS_TYPE) != (index == 0):
             self._see(index, "genesis", "entry 0, and no other, is the genesis")
+        if leaf.kind is EntryKind.INCARNATION:
+            self._findings.add(Code.ROLLBACK, "incarnation", told_of(payload), entry=index)
         named = withheld(leaf.kind, payload)
         if named:
             self._erased.add(named)
-        if self._keys:
-            self._check_signatures(index, leaf, pae(leaf.payload_type, payload))
-
-    def _check_signatures(self, index: int, leaf: Leaf, signed: bytes) -> None:
-        for signature in leaf.signatures:
-            key = self._keys.get(signature.key_sha256)
-            if key is None:
-                observed = f"signed by a key that is not trusted here: {signature.key_sha256.hex()}"
-                self._findings.add(Code.UNTRUSTED, "signatures", observed, entry=index)
-            elif not _holds(key, signed, signature.signature, signature.algorithm):
-                self._findings.add(Code.UNTRUSTED, "signatures", "a signature does not hold", entry=index)
 
     def _blob(self, index: int, digest: bytes) -> bytes | None:
         """The bytes that a leaf names; none when they are not here, or are others."""
@@ -127,7 +115,7 @@ class EntryCheck:
         try:
             data = read_export_file(self._folder, name, MAX_PAYLOAD_BYTES)
         except InputError as error:
-            self._findings.add(error.code, "payload", f"{name}: {error.message}", entry=index)
+            self._findings.error(error, "payload", f"{name}: ", entry=index)
             return None
         if data is None:
             self._missing.setdefault(digest, []).append(index)
@@ -139,10 +127,3 @@ class EntryCheck:
 
     def _see(self, index: int, checker: str, observed: str) -> None:
         self._findings.add(Code.TAMPERED, checker, observed, entry=index)
-
-
-def _holds(key: PublicKey, signed: bytes, signature: bytes, algorithm: int) -> bool:
-    try:
-        return int(key.verify(signed, signature)) == algorithm
-    except (RefusedError, InputError):
-        return False

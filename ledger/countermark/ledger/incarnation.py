@@ -79,6 +79,14 @@ class Incarnation:
         return f"the log was restored here as a new incarnation, and {range_of} of the one before are lost: {self.reason}"
 
 
+def told_of(payload: bytes) -> str:
+    """What an audit says of a kind-6 entry with this payload, also of one that cannot be read."""
+    try:
+        return Incarnation.parse(payload).told()
+    except InputError as error:
+        return f"the log says that it was restored, and not what is lost: {error.message}"
+
+
 def _text(value: dict[str, JsonValue], name: str) -> str:
     text = value[name]
     if not isinstance(text, str) or not text:

@@ -8,6 +8,7 @@ from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError, RefusedError
 from countermark.ledger.chains import EntryRows, Row
 from countermark.ledger.derive import Derived, derive
+from countermark.ledger.incarnation import Incarnation
 from countermark.ledger.leaf import NO_HASH, EntryKind, Leaf, LeafSignature
 from countermark.ledger.submission import GENESIS_TYPE, Submission
 
@@ -33,6 +34,8 @@ class Prepared:
         derived = derive(submission.kind, submission.payload_type, submission.payload)
         if submission.kind is EntryKind.KEY_EVENT and derived.key_event is None:
             raise InputError(Code.SCHEMA_INVALID, "the payload of a kind-2 entry is no key event", fix="make it with KeyEvent")
+        if submission.kind is EntryKind.INCARNATION:
+            Incarnation.parse(submission.payload)
         bundle_sha256 = NO_HASH if submission.bundle is None else sha256(submission.bundle).digest()
         signatures = tuple(sorted(set(submission.signatures)))
         payload_sha256 = sha256(submission.payload).digest()

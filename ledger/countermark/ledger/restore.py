@@ -20,6 +20,7 @@ from countermark.ledger.audit_report import AuditReport
 from countermark.ledger.backup import Manifest, file_sha256
 from countermark.ledger.database import sqlite_errors, use_wal
 from countermark.ledger.note import Checkpoint, VerifierKey, open_checkpoint
+from countermark.ledger.read import LedgerReader
 from countermark.ledger.signed_note import SignedNote
 
 
@@ -35,21 +36,21 @@ class Candidate:
 
 
 @contextmanager
-def candidate(
-    backup: Path, target: Path, key: VerifierKey, held: Sequence[str], anchor: Path | None = None
-) -> Iterator[Candidate]:
+def candidate(backup: Path, target: Path, key: VerifierKey | None, held: Sequence[str], anchor: Path | None = None) -> Iterator[Candidate]:
     """A verified copy of a backup beside `target`, which must not exist; removed at the end of the block unless it has become that.
 
-    `key` is the log's key, `held` are checkpoints that somebody keeps. Raises `InputError` for an existing target, `CannotTellError`,
-    and `TamperError` for a backup that does not verify or belongs to another history than a checkpoint that is known.
+    `key` is the log's key, without which the log's own word is taken; `held` are checkpoints that somebody keeps. Raises
+    `InputError` for an existing target, `CannotTellError`, and `TamperError` for a backup that does not verify or belongs to another
+    history than a checkpoint that is known.
     """
     _refuse_existing(target)
     manifest = Manifest.read(backup)
-    manifest.check_note(key)
     copy = target.with_name(target.name + ".restoring")
     try:
         _copy(backup, copy, manifest)
-        yield _judged(copy, manifest, key, held, anchor)
+        believed = key or _own_key(copy)
+        manifest.check_note(believed)
+        yield _judged(copy, manifest, believed, held, anchor)
     finally:
         for end in ("", "-wal", "-shm", ".lock"):
             copy.with_name(copy.name + end).unlink(missing_ok=True)
@@ -57,6 +58,8 @@ def candidate(
 
 def install(copy: Path, target: Path) -> None:
     """Give a copy its place, once the disk holds it."""
+    with sqlite_errors(copy):
+        use_wal(copy)  # the last writer to close folds the log of all readers and writers before it into the file
     try:
         descriptor = os.open(copy, os.O_RDONLY)
         try:
@@ -64,6 +67,11 @@ def install(copy: Path, target: Path) -> None:
         finally:
             os.close(descriptor)
         _refuse_existing(target)
+        if os.path.lexists(copy.with_name(copy.name + "-wal")):
+            message = "a part of the copy is still in its write-ahead log"
+            raise CannotTellError(
+                Code.INCOMPLETE, message, at=Location(str(copy)), fix="end the process that has the copy open, and restore again"
+            )
         copy.rename(target)
     except OSError as error:
         raise _unwritable(target, error) from None
@@ -82,9 +90,15 @@ def _copy(backup: Path, copy: Path, manifest: Manifest) -> None:
         use_wal(copy)
 
 
+def _own_key(copy: Path) -> VerifierKey:
+    with LedgerReader.open(copy, anchor=copy.with_name(copy.name + ".no-anchor")) as reader:
+        return VerifierKey.parse(reader.genesis.log_vkey)
+
+
 def _judged(copy: Path, manifest: Manifest, key: VerifierKey, held: Sequence[str], anchor: Path | None) -> Candidate:
     """The audit of a copy. Whoever is ahead of it is what a new incarnation must name; anything else that is wrong ends here."""
-    report = audit(copy, {}, key, anchor or default_path(key.name), held=held, signatures=False)
+    told = {f"checkpoint {number}": note for number, note in enumerate(held, 1)}
+    report = audit(copy, {}, key, anchor or default_path(key.name), held=told, signatures=False)
     if (report.size, report.root) != (manifest.size, manifest.root):
         message = f"the backup ends at {report.size} entries, and its manifest says {manifest.size}"
         raise TamperError(Code.TAMPERED, message, at=Location(str(copy)), fix="restore another backup")

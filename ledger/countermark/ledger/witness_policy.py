@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from countermark.attestations.codes import Code
-from countermark.attestations.errors import CountermarkError, InputError, Location, RefusedError
+from countermark.attestations.errors import InputError, Location, RefusedError
 from countermark.ledger.cosignature import Cosignature, CosignerKey
 from countermark.ledger.note import Checkpoint, VerifierKey, check_signed
 from countermark.ledger.signed_note import SignedNote
@@ -104,17 +104,13 @@ class WitnessPolicy:
 
     def _signed_by_a_log(self, note: SignedNote) -> Checkpoint:
         """The checkpoint by the log key that signed it; a bad line in the name of any known log rejects the note."""
-        refusal: CountermarkError | None = None
-        found: Checkpoint | None = None
-        for key in self.logs:
-            try:
-                found = check_signed(note, key)
-            except RefusedError as error:
-                refusal = error
-        if found is None:
+        signers = [key for key in self.logs if any(note.by(key.name, key.key_id))]
+        for key in signers or self.logs[:1]:
+            checkpoint = check_signed(note, key)
+        if not self.logs:
             fix = "name the log's key in a log line of the policy"
-            raise refusal or RefusedError(Code.UNTRUSTED, "the policy names no log", at=Location(self.source), fix=fix)
-        return found
+            raise RefusedError(Code.UNTRUSTED, "the policy names no log", at=Location(self.source), fix=fix)
+        return checkpoint
 
 
 class _Reader:

@@ -94,12 +94,18 @@ class LedgerWriter:
 
     def admit(self, batch: Sequence[Prepared]) -> list[Receipt]:
         """As `append`, of what was prepared elsewhere."""
-        if not batch:
-            return []
+        return self._admit(batch, self._check_anchor) if batch else []
+
+    def append_incarnation(self, entry: Submission) -> Receipt:
+        """Admit the entry with which a log goes on below its anchor, and remember the head after it instead. Raises as `append`."""
+        (receipt,) = self._admit([Prepared.of(entry)], lambda _session, _head: None)
+        return receipt
+
+    def _admit(self, batch: Sequence[Prepared], check: Callable[[Session, LogState], None]) -> list[Receipt]:
         with self._lock.held():
             with self._transaction() as session:
                 head = read_head(session, self._signer.vkey, self._known)
-                self._check_anchor(session, head)
+                check(session, head)
                 indices = existing(session, head, batch)
                 new = _first_of_each(batch, indices)
                 if new:
