@@ -326,7 +326,7 @@ def test_a_whole_audit_is_put_on_record_and_no_other(small: Box) -> None:
     path = write_record(report, small.path, "alice", 7)
     fields = json.loads(path.read_bytes())
     assert path.name == "countermark.audit"
-    assert fields == {"origin": report.origin, "size": 9, "root": report.root.hex(), "audited": 7, "by": "alice"}
+    assert fields == {"origin": report.origin, "size": 9, "root": report.root.hex(), "audited": "1970-01-01T00:00:00.007Z", "by": "alice"}
     with pytest.raises(RefusedError):
         write_record(replace(report, evaluated=8), small.path, "alice", 7)
     with pytest.raises(CannotTellError):
