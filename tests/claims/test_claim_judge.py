@@ -12,7 +12,8 @@ from countermark.attestations.located import JsonValue
 from countermark.contracts.claims.judge import judge
 from countermark.contracts.claims.quoted import Quoted
 from countermark.contracts.claims.reading import read_text
-from countermark.contracts.decision import Result, Weighed
+from countermark.contracts.decision import Result
+from countermark.contracts.weighed import Weighed
 
 GOOD, LAB, BAD, NEW = (Digest(DigestKind.OCI_CONFIG, byte * 32) for byte in ("a1", "b2", "c3", "d4"))
 KNOWN = (GOOD, LAB, BAD)

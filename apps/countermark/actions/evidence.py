@@ -7,19 +7,20 @@ derived rows; a row that is missing there can only deny.
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.errors import CountermarkError, InputError, Location, RefusedError
 from countermark.attestations.located import as_list, as_object
+from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.statement import Statement
 from countermark.attestations.times import Instant
 from countermark.attestations.trust import TrustPolicy
 from countermark.attestations.verifier import PolicyTrust, SignatureResult, Verifier
 from countermark.contracts.aliases import Names
 from countermark.contracts.evidence import Evidence, Record
-from countermark.contracts.relevance import relevant
+from countermark.contracts.relevance import Relevance
 from countermark.ledger.key_history import KeyHistory
 from countermark.ledger.leaf import EntryKind
 from countermark.ledger.read import Entry, LedgerReader
@@ -27,67 +28,106 @@ from countermark.ledger.read import Entry, LedgerReader
 if TYPE_CHECKING:
     from countermark.attestations.bundle_verifier import BundleVerifier
 
+STRANGERS: Final = 256
+"""How many receipts are read, newest first, to tell which of other images match a demand that nothing about this one meets."""
+
 
 class Gatherer:
-    """Collects the records that a decision about one image rests on, from one verified view of a ledger."""
+    """Collects the records that a decision about an image rests on, from one verified view of a ledger at one head.
+
+    Each entry is proven and judged once, however many images are asked about.
+    """
 
     def __init__(self, reader: LedgerReader, trust: TrustPolicy) -> None:
-        self._reader = reader
-        self._trust = PolicyTrust(trust)
-        self._policy = trust
-        self._verifier = Verifier(self._trust)
+        self.reader = reader
+        self.trust = trust
+        self._known_keys = PolicyTrust(trust)
+        self._verifier = Verifier(self._known_keys)
+        self._judged: dict[int, Record | None] = {}
 
     @cached_property
     def notices(self) -> tuple[Entry, ...]:
         """Every notice, oldest first."""
-        return self._reader.notices()
+        return self.reader.notices()
 
     @cached_property
     def keys(self) -> KeyHistory:
         """What the log says of the keys; key events are notices, so that none can go missing."""
-        return KeyHistory(self.notices, self._policy)
+        return KeyHistory(self.notices, self.trust)
 
     def gather(self, subject: Digest, platform: str | None = None) -> tuple[tuple[Record, ...], int]:
-        """The records, in the order of the log, and the number of notices that were walked."""
-        records = {record.index: record for record in self._statements(self.notices)}
-        names = Names.of(subject, Evidence.of(relevant(records.values(), subject), self._policy), platform)
+        """The records that bear on an image, in the order of the log, and the number of notices that were walked."""
+        noticed = self._noticed
+        names = Names.of(subject, Evidence.of(noticed.to(subject), self.trust), platform)
+        found = {record.index: record for record in self._waivers}
         for digest in sorted({subject} | names.passes | names.rejections):
-            self._add(records, self._reader.find_subject(digest.kind, digest.hex))
-        self._add_what_they_rest_on(records)
-        return tuple(records[index] for index in sorted(records)), len(self.notices)
+            self._add(found, self.reader.find_subject(digest.kind, digest.hex))
+        return tuple(sorted(self._with_what_they_rest_on(subject, found), key=lambda record: record.index)), len(self.notices)
+
+    @cached_property
+    def strangers(self) -> tuple[Record, ...]:
+        """The newest receipts of the ledger, of whatever image: none of their results transfers, but a person is told of them."""
+        found = self.reader.statements(PredicateName.QUALIFICATION_RECEIPT.uri)
+        return self.statements([index for index in found if index < self.reader.head.size][-STRANGERS:])
 
     def records(self, indices: Iterable[int]) -> tuple[Record, ...]:
         """The records of these entries, each proven; those that the log had not admitted yet, where it was rewound, are left out.
 
         `InputError` for an attestation that is no statement: a kept file, a link of before attestations.
         """
-        return tuple(self._record(entry) for entry in self._admitted(indices) if entry.leaf.kind is EntryKind.ATTESTATION)
+        found = (entry for entry in self._admitted(indices) if entry.leaf.kind is EntryKind.ATTESTATION)
+        return tuple(self.judge(entry) or self._record(entry) for entry in found)
 
     def statements(self, indices: Iterable[int]) -> tuple[Record, ...]:
         """As `records`, without those that are no statement."""
-        return tuple(self._statements(self._admitted(indices)))
+        found = (self._known(index) for index in indices if index < self.reader.head.size)
+        return tuple(record for record in found if record)
 
-    def _add_what_they_rest_on(self, records: dict[int, Record]) -> None:
-        """The operands from which receipts are recomputed, and theirs in turn."""
-        waiting = list(records.values())
-        while waiting:
-            known = set(records)
-            for digest in _rests_on(waiting):
-                self._add(records, self._reader.find_payload(digest.raw))
-            waiting = [records[index] for index in sorted(set(records) - known)]
+    def _known(self, index: int) -> Record | None:
+        return self._judged[index] if index in self._judged else self.judge(self.reader.entry(index))
+
+    @cached_property
+    def _noticed(self) -> Relevance:
+        return Relevance(self._statements(self.notices))
+
+    @cached_property
+    def _waivers(self) -> tuple[Record, ...]:
+        """Every waiver of the ledger: those of other images too, since a decision tells whether one of them may have been meant."""
+        return self.statements(self.reader.statements(PredicateName.WAIVER.uri))
+
+    def _with_what_they_rest_on(self, subject: Digest, found: dict[int, Record]) -> list[Record]:
+        """What bears on the subject of the notices and of these, with the operands from which receipts are recomputed, and theirs."""
+        looked_up: set[Digest] = set()
+        while True:
+            records = self._noticed.to(subject, found.values())
+            wanted = set(_rests_on(records)) - looked_up
+            if not wanted:
+                return records
+            looked_up |= wanted
+            for digest in sorted(wanted):
+                self._add(found, self.reader.find_payload(digest.raw))
 
     def _add(self, records: dict[int, Record], indices: Iterable[int]) -> None:
         records.update((record.index, record) for record in self.statements(index for index in indices if index not in records))
 
     def _admitted(self, indices: Iterable[int]) -> Iterator[Entry]:
-        return (self._reader.entry(index) for index in indices if index < self._reader.head.size)
+        return (self.reader.entry(index) for index in indices if index < self.reader.head.size)
 
     def _statements(self, entries: Iterable[Entry]) -> Iterator[Record]:
         """Those that are statements; what is none, whatever its bytes look like, was said by nobody."""
         for entry in entries:
+            record = self.judge(entry)
+            if record:
+                yield record
+
+    def judge(self, entry: Entry) -> Record | None:
+        """A proven entry as evidence; none when it is no statement, or one that cannot be read."""
+        if entry.index not in self._judged:
+            self._judged[entry.index] = None
             if entry.leaf.kind is EntryKind.ATTESTATION:
                 with suppress(InputError):
-                    yield self._record(entry)
+                    self._judged[entry.index] = self._record(entry)
+        return self._judged[entry.index]
 
     def _record(self, entry: Entry) -> Record:
         """An entry as evidence: who signed it, in which roles they may, and why it does not count if it does not."""
@@ -113,7 +153,7 @@ class Gatherer:
 
     def _bundled(self, entry: Entry) -> tuple[SignatureResult, ...]:
         """The signatures of an entry that came as a sigstore bundle: the certificate in it says whose they are."""
-        data = self._reader.payload(entry.leaf.bundle_sha256)
+        data = self.reader.payload(entry.leaf.bundle_sha256)
         try:
             found = self._bundles.verify(data, f"entry {entry.index}")
         except CountermarkError as error:
@@ -125,17 +165,17 @@ class Gatherer:
         """Made for the first bundle only, since it brings the sigstore package."""
         from countermark.actions.verify_bundle import policy_verifier
 
-        return policy_verifier(self._policy, joining=True)
+        return policy_verifier(self.trust, joining=True)
 
     def _roles(self, predicate_type: str, principals: Iterable[str]) -> tuple[tuple[str, ...], Code]:
         try:
-            return self._trust.authorise(predicate_type, principals), Code.OK
+            return self._known_keys.authorise(predicate_type, principals), Code.OK
         except RefusedError as error:
             return (), error.code
 
     def _signers_together(self, entry: Entry) -> set[str]:
         """Everybody whose signature counts over this payload as a statement, in whichever entry it stands."""
-        same = [other for other in self._admitted(self._reader.find_payload(entry.digest.raw)) if other.is_statement]
+        same = [other for other in self._admitted(self.reader.find_payload(entry.digest.raw)) if other.is_statement]
         judged = [signers_of(self.signatures(other)) for other in same]
         return {signer for signers, code in judged if code is Code.OK for signer in signers}
 

@@ -1,6 +1,8 @@
 """`gate` and `explain`: read the documents, gather the evidence, ask the pure evaluator."""
 
+from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from countermark.actions.catalogue import load_catalogue, shipped_catalogue
@@ -16,6 +18,7 @@ from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.times import Instant
 from countermark.attestations.trust import TrustPolicy
 from countermark.contracts.decision import Decision, DecisionHead, Mode
+from countermark.contracts.evidence import Record
 from countermark.contracts.gate import Question, decide
 from countermark.contracts.policy import ReleasePolicy, adhoc_document
 from countermark.contracts.profile import Profile
@@ -66,9 +69,9 @@ def gate(workspace: Workspace, asked: Asked) -> Decided:
             rewind_to(reader, asked.at)
         kinds = sorted(policy.kinds)
         subjects = [resolve_subject(reader, text, kinds) for text in asked.subjects]
-        instant, override = (asked.effective_time or asked.at or now()).whole_seconds(), asked.effective_time is not None
-        decisions = [decide_at(reader, subject, policy, trust, instant, mode=asked.mode, at_override=override) for subject in subjects]
-        return Decided(tuple(decisions), documents)
+        instant = (asked.effective_time or asked.at or now()).whole_seconds()
+        decider = Decider(Gatherer(reader, trust), policy, instant, mode=asked.mode, at_override=asked.effective_time is not None)
+        return Decided(tuple(map(decider.decide, subjects)), documents)
 
 
 def rewind_to(reader: LedgerReader, instant: Instant) -> None:
@@ -80,31 +83,52 @@ def rewind_to(reader: LedgerReader, instant: Instant) -> None:
     reader.rewind(size)
 
 
-def decide_at(
-    reader: LedgerReader, subject: Digest, policy: ReleasePolicy, trust: TrustPolicy, instant: Instant, *, mode: Mode, at_override: bool
-) -> Decision:
-    """The decision about one image at the head that the reader shows, with ages counted to `instant`."""
-    records, notices = Gatherer(reader, trust).gather(subject, policy.platform)
-    head = reader.head
-    return decide(
-        Question(
-            subject=subject,
-            policy=policy,
-            trust=trust,
-            records=records,
-            head=DecisionHead(head.origin, head.size, head.root.hex(), notices, None),
-            effective_time=instant,
-            mode=mode,
-            at_override=at_override,
-            quarantined_rejections=_quarantined_rejections(reader, subject, instant),
+class Decider:
+    """Decides about images at the head that a reader shows, with ages counted to one instant; what is read once serves all of them."""
+
+    def __init__(
+        self, gatherer: Gatherer, policy: ReleasePolicy, instant: Instant, *, mode: Mode = Mode.ENFORCE, at_override: bool = False
+    ) -> None:
+        self._gatherer = gatherer
+        self._policy = policy
+        self._instant = instant
+        self._mode = mode
+        self._at_override = at_override
+
+    def decide(self, subject: Digest, also: tuple[Record, ...] = ()) -> Decision:
+        """The decision about one image; `also` is weighed as if it stood in the ledger.
+
+        Where nothing about it meets a demand, the newest receipts of other images are read too, so that a person hears which of them do.
+        """
+        records, walked = self._gatherer.gather(subject, self._policy.platform)
+        decision = self._decided(subject, (*records, *also), walked)
+        if any(result.code is Code.CAP_NO_EVIDENCE for result in decision.requirements):
+            decision = self._decided(subject, (*records, *self._gatherer.strangers, *also), walked)
+        return decision
+
+    def _decided(self, subject: Digest, records: tuple[Record, ...], walked: int) -> Decision:
+        head = self._gatherer.reader.head
+        return decide(
+            Question(
+                subject=subject,
+                policy=self._policy,
+                trust=self._gatherer.trust,
+                records=records,
+                head=DecisionHead(head.origin, head.size, head.root.hex(), walked, None),
+                effective_time=self._instant,
+                mode=self._mode,
+                at_override=self._at_override,
+                quarantined_rejections=self._quarantined_rejections[str(subject)],
+            )
         )
-    )
 
-
-def _quarantined_rejections(reader: LedgerReader, subject: Digest, instant: Instant) -> int:
-    """Refused input that named the subject as a rejection: nobody vouches for it, and a person may want to look."""
-    found = (item for item in reader.quarantined(str(subject)) if item.received_ms < instant.ms + 1000)
-    return sum(1 for item in found if item.predicate_type == PredicateName.REJECTION.uri)
+    @cached_property
+    def _quarantined_rejections(self) -> Counter[str]:
+        """Refused input that named an image as a rejection: nobody vouches for it, and a person may want to look."""
+        before = self._instant.ms + 1000
+        refused = self._gatherer.reader.quarantined()
+        found = (item for item in refused if item.received_ms < before and item.predicate_type == PredicateName.REJECTION.uri)
+        return Counter(subject for item in found for subject in set(item.subjects))
 
 
 def _documents(workspace: Workspace, asked: Asked) -> Documents:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from countermark.actions.evidence import Gatherer
-from countermark.actions.gate import decide_at
+from countermark.actions.gate import Decider
 from countermark.actions.past_decisions import PastDecision
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import Code
@@ -49,7 +49,7 @@ def repeat(workspace: Workspace, text: str) -> Repeated:
         reader.rewind(core["ledger"]["size"])
         override = "AT_OVERRIDE" in core["notes"]
         subject, instant = Digest.parse(core["subject"]), Instant.parse(core["effective_time"])
-        again = decide_at(reader, subject, policy, trust, instant, mode=Mode(core["mode"]), at_override=override)
+        again = Decider(Gatherer(reader, trust), policy, instant, mode=Mode(core["mode"]), at_override=override).decide(subject)
     return Repeated(past, again, _differences(core, again.core()))
 
 

@@ -17,7 +17,10 @@ class Considered:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A derived status and its code. `accepted` says whether the demand is met, which a policy may let a lesser status do."""
+    """A derived status and its code. `accepted` says whether the demand is met, which a policy may let a lesser status do.
+
+    `codes` are all that apply, where they are more than the first: an exception must be made for each of them.
+    """
 
     status: Status
     code: Code
@@ -26,3 +29,9 @@ class Answer:
     considered: tuple[Considered, ...] = ()
     accepted: bool = False
     next_expiry: Instant | None = None
+    codes: tuple[Code, ...] = ()
+
+    @property
+    def every_code(self) -> tuple[Code, ...]:
+        """All codes that apply, the first of them first."""
+        return tuple(dict.fromkeys((self.code, *self.codes)))

@@ -73,7 +73,7 @@ def _fails(receipt: Receipt, names: Names, evidence: Evidence) -> bool:
 def _weigh(receipt: Receipt, requirement: CapabilityRequirement, evidence: Evidence, now: Instant) -> WeighedReceipt:
     basis = Basis(receipt, requirement.capability, evidence)
     bench = requirement.capability.gpu and not basis.devices <= {"cuda"}
-    return WeighedReceipt(receipt, deficits(receipt, basis, requirement.evidence, now), bench, basis.kind)
+    return WeighedReceipt(receipt, deficits(receipt, basis, requirement.evidence, evidence.trust, now), bench, basis.kind)
 
 
 def _built(names: Names, evidence: Evidence) -> tuple[Entry, ...]:

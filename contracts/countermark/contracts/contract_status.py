@@ -5,6 +5,7 @@ one that does not pass counts whoever with a role has made it.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from countermark.attestations.codes import Code, Outcome, Status
@@ -12,6 +13,7 @@ from countermark.attestations.located import JsonValue, as_integer, as_list, as_
 from countermark.attestations.predicate_types import PredicateName
 from countermark.contracts.aliases import Names
 from countermark.contracts.answer import Answer, Considered
+from countermark.contracts.deficits import in_both_roles
 from countermark.contracts.evidence import Entry, Evidence
 from countermark.contracts.requirement import ContractRequirement
 
@@ -27,11 +29,17 @@ def judge_contract(requirement: ContractRequirement, names: Names, evidence: Evi
     recent = [entry for entry in verdicts if verdict_identity(entry)[1] >= (requirement.min_version or 0)]
     last, later = _last(recent, evidence)
     if last is None:
-        return _none_counts(requirement, verdicts, recent)
+        return _none_counts(requirement, verdicts, recent, evidence)
     considered = (Considered(last), *(Considered(entry, _why_ignored(entry, evidence)) for entry in later))
-    if last.outcome is not Outcome.PASS:
-        return _not_passed(last, considered)
-    return _bound(last, names, evidence, considered)
+    bound = _bound(last, names, evidence, considered)
+    return bound if last.outcome is Outcome.PASS else _also(_not_passed(last, considered), bound)
+
+
+def _also(answer: Answer, bound: Answer) -> Answer:
+    """A contract that does not hold, and an image that was built from something else: two faults, of which one may be waived."""
+    if bound.accepted:
+        return answer
+    return replace(answer, observed=f"{answer.observed}; besides, {bound.observed}", codes=(answer.code, bound.code))
 
 
 def verdict_identity(entry: Entry) -> tuple[str, int]:
@@ -74,11 +82,12 @@ def _counts(entry: Entry, evidence: Evidence) -> bool:
 def _why_ignored(entry: Entry, evidence: Evidence) -> str:
     if evidence.taken_back(entry) or evidence.lifted(entry):
         return "it was taken back"
-    return f"{entry.signer} may not make it as {' or '.join(MAKERS)} [{entry.code if entry.code is not Code.OK else Code.ROLE}]"
+    code = entry.code if entry.code is not Code.OK else Code.ROLE
+    return f"{entry.signer} may not make it as {' or '.join(MAKERS)} [{code}]{in_both_roles(entry, MAKERS, evidence.trust)}"
 
 
-def _none_counts(requirement: ContractRequirement, verdicts: list[Entry], recent: list[Entry]) -> Answer:
-    considered = tuple(Considered(entry, "nobody who signed it may, or it was taken back") for entry in recent)
+def _none_counts(requirement: ContractRequirement, verdicts: list[Entry], recent: list[Entry], evidence: Evidence) -> Answer:
+    considered = tuple(Considered(entry, _why_ignored(entry, evidence)) for entry in recent)
     if recent:
         signers = ", ".join(sorted({entry.signer for entry in recent}))
         fix = "have the contract verified and recorded by a builder or qualifier of the trust policy"

@@ -14,6 +14,7 @@ from countermark.attestations.errors import Location
 from countermark.attestations.findings import location_json
 from countermark.attestations.statement import canonical
 from countermark.attestations.times import Instant
+from countermark.contracts.weighed import Weighed, WeighedWaiver
 
 
 class Verdict(StrEnum):
@@ -64,25 +65,11 @@ class DecisionHead:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
-    """A statement that was weighed for a requirement; `why` says why the answer does not rest on it."""
-
-    index: int
-    payload: Digest
-    signer: str
-    used: bool
-    why: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The object of the documents page."""
-        return {"payload": str(self.payload), "signer": self.signer, "used": self.used, **({"why": self.why} if self.why else {})}
-
-
-@dataclass(frozen=True, slots=True)
 class Result:
     """A requirement and its answer. `required` and `observed` are for people; `fix` is an action, empty where none is needed.
 
-    `evidence` stands in the order of the ledger.
+    `evidence` stands in the order of the ledger. `codes` are all that apply, where they are more than `code`. `waived_by` names the waiver
+    that lets a release go on though the requirement fails; it stays failed, and `next_expiry` is then the end of the waiver.
     """
 
     id: str
@@ -98,6 +85,12 @@ class Result:
     evidence: tuple[Weighed, ...] = ()
     waived_by: str | None = None
     next_expiry: Instant | None = None
+    codes: tuple[Code, ...] = ()
+
+    @property
+    def every_code(self) -> tuple[Code, ...]:
+        """All codes that apply, the first of them first."""
+        return tuple(dict.fromkeys((self.code, *self.codes)))
 
     @property
     def evaluated(self) -> bool:
@@ -111,8 +104,10 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         """The object of the documents page; optional fields that say nothing are left out."""
+        every = [str(code) for code in self.every_code]
         optional = {
             "capability": self.capability,
+            "codes": every if len(every) > 1 else None,
             "waived_by": self.waived_by,
             "next_expiry": str(self.next_expiry) if self.next_expiry else None,
         }
@@ -172,6 +167,7 @@ class Decision:
     requirements: tuple[Result, ...]
     notes: tuple[str, ...]
     checkers: Mapping[str, int]
+    waivers: tuple[WeighedWaiver, ...] = ()
 
     @property
     def evaluated(self) -> int:
@@ -185,8 +181,18 @@ class Decision:
 
     @property
     def verdict(self) -> Verdict:
-        """ALLOW when at least one requirement applied and all that did hold."""
-        return Verdict.ALLOW if 0 < self.evaluated == self.satisfied else Verdict.DENY
+        """ALLOW when all requirements that applied hold or are waived, and at least one holds: what is waived shows nothing."""
+        return Verdict.ALLOW if self.satisfied and not self.denied else Verdict.DENY
+
+    @property
+    def denied(self) -> tuple[Result, ...]:
+        """The requirements that apply, do not hold and are not waived."""
+        return tuple(result for result in self.requirements if result.evaluated and not result.satisfied and result.waived_by is None)
+
+    @property
+    def waived(self) -> tuple[Result, ...]:
+        """The requirements that do not hold and are waived."""
+        return tuple(result for result in self.requirements if result.waived_by is not None)
 
     @property
     def exit(self) -> ExitCode:
@@ -212,6 +218,7 @@ class Decision:
             "evaluated": self.evaluated,
             "satisfied": self.satisfied,
             "requirements": [result.to_json() for result in self.requirements],
+            **({"waivers": [waiver.to_json() for waiver in self.waivers]} if self.waivers else {}),
             "notes": list(self.notes),
             "checkers": dict(self.checkers),
         }

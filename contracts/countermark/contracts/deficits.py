@@ -1,13 +1,14 @@
 """All that keeps a receipt that covers a demand from satisfying it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from countermark.attestations.codes import Code, Outcome
 from countermark.attestations.times import Instant
+from countermark.attestations.trust import TrustPolicy
 from countermark.contracts.basis import Basis
-from countermark.contracts.evidence import Entry
+from countermark.contracts.evidence import Entry, conflicted
 from countermark.contracts.receipt import Receipt
 from countermark.contracts.requirement import EvidenceRules
 
@@ -28,14 +29,14 @@ class Deficit:
         return f"{self.code}: {self.why}"
 
 
-def deficits(receipt: Receipt, basis: Basis, rules: EvidenceRules, now: Instant) -> tuple[Deficit, ...]:
+def deficits(receipt: Receipt, basis: Basis, rules: EvidenceRules, trust: TrustPolicy, now: Instant) -> tuple[Deficit, ...]:
     """What is lacking, in the order in which the codes are told; a contradiction comes first, for it questions all else."""
     reasons = {
         Code.RECEIPT_CONTRADICTED: basis.contradictions(),
         Code.EVIDENCE_EXPIRED: _expired(receipt, rules, now),
         Code.EVIDENCE_BASIS: _refused(basis, rules),
         Code.CONTROLS_INCOMPLETE: _incomplete(receipt, basis),
-        Code.SIGNER_UNTRUSTED: _untrusted(receipt.entry, rules),
+        Code.SIGNER_UNTRUSTED: _untrusted(receipt.entry, rules, trust),
         Code.RUNS_TOO_FEW: _too_few(receipt, rules),
         Code.EVIDENCE_INCONCLUSIVE: [f"its outcome is {receipt.outcome}"] if receipt.outcome is not Outcome.PASS else [],
     }
@@ -76,10 +77,19 @@ def _incomplete(receipt: Receipt, basis: Basis) -> Iterator[str]:
         yield f"it says nothing of {', '.join(missing)}"
 
 
-def _untrusted(entry: Entry, rules: EvidenceRules) -> Iterator[str]:
+def _untrusted(entry: Entry, rules: EvidenceRules, trust: TrustPolicy) -> Iterator[str]:
     if not entry.counts_as(rules.signed_by):
         code = entry.code if entry.code is not Code.OK else Code.ROLE
-        yield f"{entry.signer} does not count as {rules.signed_by} [{code}]"
+        yield f"{entry.signer} does not count as {rules.signed_by} [{code}]{in_both_roles(entry, (rules.signed_by,), trust)}"
+
+
+def in_both_roles(entry: Entry, roles: Iterable[str], trust: TrustPolicy) -> str:
+    """Which of those who signed a statement hold a role that must be kept separate from the one it takes; empty for another fault."""
+    if entry.code is not Code.SEPARATION:
+        return ""
+    both = {name: (role, other) for role in roles for name, other in conflicted(trust, role).items() if name in entry.vouching}
+    told = [f"{name} is both {role} and {other}, which the trust policy keeps apart" for name, (role, other) in sorted(both.items())]
+    return f": {'; '.join(told)}" if told else ""
 
 
 def _too_few(receipt: Receipt, rules: EvidenceRules) -> Iterator[str]:

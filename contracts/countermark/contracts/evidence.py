@@ -5,7 +5,7 @@ Here they are put in order, entries of one payload joined, and asked the questio
 count, was it taken back.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Self
@@ -51,6 +51,7 @@ class Entry:
     `index` is the lowest of their indexes and `last` the highest. `roles` are those in which its signers together may make it; without
     one it says nothing *for* an image, and `code` is why.
     `heard` says that one of them has any role at all, which is enough to speak *against* an image, whatever became of the key since.
+    `vouching` are the principals whose signatures hold, each of whom stands behind the statement whether or not it has a role.
     """
 
     index: int
@@ -62,6 +63,7 @@ class Entry:
     heard: bool
     admitted: Instant
     code: Code
+    vouching: frozenset[str]
 
     @property
     def predicate(self) -> dict[str, JsonValue]:
@@ -108,7 +110,7 @@ class Evidence:
         grouped: dict[Digest, list[Record]] = {}
         for place in sorted(once):
             grouped.setdefault(once[place].payload, []).append(once[place])
-        apart = {role: _conflicted(trust, role) for role in trust.roles}
+        apart = {role: conflicted(trust, role) for role in trust.roles}
         entries = [_joined(group, trust, apart) for group in grouped.values()]
         return cls(tuple(sorted(entries, key=lambda entry: entry.index)), trust)
 
@@ -140,7 +142,7 @@ class Evidence:
 
     def _may_lift(self, retraction: Entry, entry: Entry) -> bool:
         reason = retraction.predicate.get("reason")
-        others = set(retraction.signers) - set(entry.signers) - _conflicted(self.trust, APPROVER)
+        others = set(retraction.signers) - set(entry.signers) - conflicted(self.trust, APPROVER).keys()
         again = any(other.heard for other in self._against(PredicateName.RETRACTION, retraction))
         return (
             retraction.counts_as(APPROVER)
@@ -179,26 +181,26 @@ class Evidence:
         return {str(entry.payload): entry for entry in self.entries}
 
 
-def _joined(group: list[Record], trust: TrustPolicy, apart: dict[str, set[str]]) -> Entry:
+def _joined(group: list[Record], trust: TrustPolicy, apart: Mapping[str, Mapping[str, str]]) -> Entry:
     first = group[0]
     good = {signer for record in group if record.code in _GOOD_SIGNATURE for signer in record.signers}
     roles = {role for record in group if record.code is Code.OK for role in record.roles}
     roles |= {role.name for role in trust.makers(first.statement.predicate_type)}
     met = [role for role in roles if role in trust.roles and trust.roles[role].met_by(good)]
-    held = frozenset(role for role in met if trust.roles[role].met_by(good - apart[role]))
+    held = frozenset(role for role in met if trust.roles[role].met_by(good - apart[role].keys()))
     signers = {signer for record in group if record.code not in _BAD_SIGNATURE for signer in record.signers}
     heard = any(signer in role.members for role in trust.roles.values() for signer in signers)
     refused = Code.SEPARATION if met else next((record.code for record in group if record.code is not Code.OK), Code.SIGNER_UNTRUSTED)
     code = Code.OK if held else refused
     admitted = min(record.admitted for record in group)
     named = tuple(sorted(good or signers))
-    return Entry(first.index, group[-1].index, first.payload, first.statement, named, held, heard, admitted, code)
+    return Entry(first.index, group[-1].index, first.payload, first.statement, named, held, heard, admitted, code, frozenset(good))
 
 
-def _conflicted(trust: TrustPolicy, role: str) -> set[str]:
-    """Principals who hold this role and one that must be kept separate from it, and so can act in neither."""
+def conflicted(trust: TrustPolicy, role: str) -> dict[str, str]:
+    """Principals who hold this role and one that must be kept separate from it, and so can act in neither; with that other role."""
     if trust.single_operator or role not in trust.roles:
-        return set()
-    apart = {other for pair in trust.separate if role in pair for other in pair if other != role}
+        return {}
+    apart = sorted({other for pair in trust.separate if role in pair for other in pair if other != role})
     members = set(trust.roles[role].members)
-    return {name for other in apart if other in trust.roles for name in members & set(trust.roles[other].members)}
+    return {name: other for other in apart if other in trust.roles for name in sorted(members & set(trust.roles[other].members))}

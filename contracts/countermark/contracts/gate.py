@@ -1,23 +1,24 @@
 """The gate: from a policy and the ledger's records to a decision. All rules, no input or output.
 
-A decision is ALLOW when at least one requirement applies and every one that does holds. Removing a record that speaks for an image
-never turns a DENY into an ALLOW; a record that speaks against it counts whatever else there is. That is sound only over all of the
-ledger's notices, so the decision names the head at which they were read.
+A decision is ALLOW when at least one requirement holds and every other one that applies holds or is waived. Removing a record that speaks
+for an image never turns a DENY into an ALLOW, unless approvers have waived what is left; a record that speaks against it counts whatever
+else there is. That is sound only over all of the ledger's notices, so the decision names the head at which they were read.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from countermark.attestations.codes import Code, Outcome, Status
 from countermark.attestations.digests import Digest
 from countermark.attestations.errors import InputError
-from countermark.attestations.predicate_types import PredicateName
+from countermark.attestations.predicate_types import VERIFICATION_SUMMARY, PredicateName
 from countermark.attestations.times import Instant
 from countermark.attestations.trust import TrustPolicy
 from countermark.contracts.aliases import Names
 from countermark.contracts.answer import Answer, Considered
 from countermark.contracts.contract_status import judge_contract, verdict_checkers, verdict_identity
-from countermark.contracts.decision import Decision, DecisionHead, Identified, Inputs, Mode, Result, Weighed
+from countermark.contracts.decision import Decision, DecisionHead, Identified, Inputs, Mode, Result
 from countermark.contracts.evidence import Entry, Evidence, Record
 from countermark.contracts.policy import ReleasePolicy
 from countermark.contracts.profile import Profile
@@ -26,6 +27,10 @@ from countermark.contracts.rejection import Rejection
 from countermark.contracts.relevance import relevant
 from countermark.contracts.requirement import CapabilityRequirement, ContractRequirement, NotApplicable, Requirement
 from countermark.contracts.status import judge_capability
+from countermark.contracts.waiving import Waived, Waiving
+from countermark.contracts.weighed import Weighed
+
+_SAY_NOTHING: Final = frozenset({PredicateName.WAIVER.uri, PredicateName.DECISION.uri, VERIFICATION_SUMMARY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +65,18 @@ def decide(question: Question) -> Decision:
     barrier = _barrier(question, names, evidence)
     answered = [(item, _answer(item, barrier, names, evidence, now)) for item in question.policy.requires]
     verdicts = _verdicts_used(answer for _, answer in answered)
+    waived = Waiving(question.policy, names, evidence, now).weigh(tuple(_result(item, answer) for item, answer in answered))
     return Decision(
         question.mode,
         question.subject,
         question.policy.channel,
-        _inputs(question, verdicts),
+        _inputs(question, verdicts, waived),
         question.head,
         now,
-        tuple(_result(item, answer) for item, answer in answered),
-        tuple(_notes(question)),
+        waived.results,
+        tuple(_notes(question, waived)),
         _checkers(verdicts),
+        waived.waivers,
     )
 
 
@@ -91,7 +98,9 @@ def _barrier(question: Question, names: Names, evidence: Evidence) -> Answer | N
 
 
 def _is_known(names: Names, evidence: Evidence) -> bool:
-    if names.mentioned or any(entry.may_be_about(names.subject) for entry in evidence.entries):
+    """Whether anything was said of the image itself; that somebody decided about it, or waived something of it, says nothing."""
+    told = (entry for entry in evidence.entries if entry.statement.predicate_type not in _SAY_NOTHING)
+    if names.mentioned or any(entry.may_be_about(names.subject) for entry in told):
         return True
     receipts = evidence.of_type(PredicateName.QUALIFICATION_RECEIPT)
     return any(Receipt.of(entry).scope.image == names.subject for entry in receipts)
@@ -142,6 +151,7 @@ def _result(item: Requirement | NotApplicable, answer: Answer) -> Result:
         any=item.any if isinstance(item, CapabilityRequirement) else (),
         evidence=tuple(sorted((_weighed(considered) for considered in answer.considered), key=lambda item: item.index)),
         next_expiry=answer.next_expiry,
+        codes=answer.codes,
     )
 
 
@@ -156,7 +166,7 @@ def _weighed(considered: Considered) -> Weighed:
     return Weighed(entry.index, entry.payload, entry.signer, considered.why is None, considered.why)
 
 
-def _inputs(question: Question, verdicts: list[Entry]) -> Inputs:
+def _inputs(question: Question, verdicts: list[Entry], waived: Waived) -> Inputs:
     policy, trust, catalogue, profile = question.policy, question.trust, question.policy.catalogue, question.policy.profile
     return Inputs(
         Identified(policy.id, policy.version, policy.digest),
@@ -164,6 +174,7 @@ def _inputs(question: Question, verdicts: list[Entry]) -> Inputs:
         Identified(catalogue.id, catalogue.version, catalogue.digest),
         Identified(profile.id, profile.version, profile.digest) if profile else None,
         tuple(Identified(*verdict_identity(entry), entry.payload) for entry in verdicts),
+        tuple(Identified(item.waiver.id, item.waiver.version, item.payload) for item in waived.waivers if item.waiver and item.used),
     )
 
 
@@ -180,7 +191,7 @@ def _checkers(verdicts: Iterable[Entry]) -> dict[str, int]:
     return found
 
 
-def _notes(question: Question) -> Iterable[str]:
+def _notes(question: Question, waived: Waived) -> Iterable[str]:
     if question.trust.single_operator:
         yield "SINGLE_OPERATOR"
     if question.at_override:
@@ -189,3 +200,8 @@ def _notes(question: Question) -> Iterable[str]:
         yield f"QUARANTINED_REJECTIONS:{question.quarantined_rejections}"
     if question.head.unprotected > 0:
         yield f"UNPROTECTED_TAIL:{question.head.unprotected}"
+    applied = [result for result in waived.results if result.evaluated]
+    if applied and all(result.waived_by for result in applied):
+        yield "ALL_WAIVED"
+    if waived.elsewhere:
+        yield f"WAIVERS_OF_OTHER_IMAGES:{waived.elsewhere}"

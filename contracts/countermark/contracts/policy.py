@@ -34,6 +34,8 @@ from countermark.contracts.requirement import (
 _OPTION: Final = "--require"
 _MAX_AGE_NS: Final = 36_500 * DAY_NS
 _NEVER_WAIVE: Final = (Code.IMAGE_REJECTED, Code.SIG_INVALID, Code.LEDGER_TAMPERED, Code.SUBJECT_UNKNOWN, Code.SCHEMA_INVALID)
+_OF_THE_IMAGE: Final = frozenset({*_NEVER_WAIVE, Code.SUBJECT_KIND, Code.SUBJECT_MISMATCH})
+"""What no policy can let be waived: it is true of the image itself, and hides how its requirements stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ class ReleasePolicy:
             spec["subject"].get("platform"),
             spec["trust"],
             requires,
-            WaiverRules(frozenset(spec["waivable"]), frozenset(map(Code, spec["never_waive"])), spec["waiver_max_days"]),
+            WaiverRules(frozenset(spec["waivable"]), frozenset(map(Code, spec["never_waive"])) | _OF_THE_IMAGE, spec["waiver_max_days"]),
             catalogue,
             profile,
         )

@@ -4,7 +4,8 @@ Only names are compared here, as bare hex and without regard to kinds, so that w
 dropped says nothing about the subject, about an image that is linked to it, or about a statement that does.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from countermark.attestations.codes import Outcome
 from countermark.attestations.digests import Digest
@@ -14,39 +15,64 @@ from countermark.attestations.predicate_types import PredicateName
 from countermark.contracts.evidence import Record
 
 _IMAGE, _RECEIPT, _VERDICT = PredicateName.IMAGE.uri, PredicateName.QUALIFICATION_RECEIPT.uri, PredicateName.CONTRACT_VERDICT.uri
+_WAIVER: Final = PredicateName.WAIVER.uri
+_Kept: TypeAlias = dict[tuple[int, Digest], Record]
 
 
 def relevant(records: Iterable[Record], subject: Digest) -> list[Record]:
     """The records that are about `subject`, about whatever they themselves are about, and those of which results might transfer."""
-    everything = list(records)
-    by_name: dict[str, list[Record]] = {}
-    for record in everything:
-        for hexed in _names(record):
-            by_name.setdefault(hexed, []).append(record)
-    by_payload: dict[str, list[Record]] = {}
-    for record in everything:
-        by_payload.setdefault(record.payload.hex, []).append(record)
-    kept: dict[tuple[int, Digest], Record] = {}
-    names, waiting = {subject.hex}, [subject.hex]
-    fresh = [record for record in everything if _always(record)]
-    while fresh or waiting:
-        if waiting:
-            hexed = waiting.pop()
-            fresh += (*by_name.get(hexed, ()), *by_payload.get(hexed, ()))
-        for record in fresh:
-            if (record.index, record.payload) not in kept:
-                kept[record.index, record.payload] = record
-                new = set(_leads_to(record)) - names
-                names |= new
-                waiting += new
-        fresh = []
-    return list(kept.values())
+    return Relevance(records).to(subject)
+
+
+class Relevance:
+    """Records by what they are about: sorted once, and asked about as many subjects as there are."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._by_hex = _by_hex(records)
+        self._kept: _Kept = {}
+        self._names: set[str] = set()
+        always = (record for found in self._by_hex.values() for record in found if _always(record))
+        self._follow(self._kept, self._names, [*always], [], {})
+
+    def to(self, subject: Digest, more: Iterable[Record] = ()) -> list[Record]:
+        """What bears on a subject, of these records and some more."""
+        others, kept, names = _by_hex(more), dict(self._kept), set(self._names)
+        fresh = [record for hexed, found in others.items() for record in found if hexed in names or _always(record)]
+        waiting = [] if subject.hex in names else [subject.hex]
+        names.add(subject.hex)
+        self._follow(kept, names, fresh, waiting, others)
+        return list(kept.values())
+
+    def _follow(
+        self, kept: _Kept, names: set[str], fresh: list[Record], waiting: list[str], others: Mapping[str, Sequence[Record]]
+    ) -> None:
+        """Keep the fresh records, and all that is reached from them and from the hexes that are waiting."""
+        while fresh or waiting:
+            if waiting:
+                hexed = waiting.pop()
+                fresh += (*self._by_hex.get(hexed, ()), *others.get(hexed, ()))
+            for record in fresh:
+                if (record.index, record.payload) not in kept:
+                    kept[record.index, record.payload] = record
+                    new = set(_leads_to(record)) - names
+                    names |= new
+                    waiting += new
+            fresh = []
+
+
+def _by_hex(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """The records under every hex that they are about, and under that of their payload."""
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        for hexed in {record.payload.hex, *_names(record)}:
+            found.setdefault(hexed, []).append(record)
+    return found
 
 
 def _always(record: Record) -> bool:
-    """Contract verdicts name no image; passing receipts of other images are told, though they do not transfer."""
+    """Contract verdicts name no image; passing receipts and waivers of other images are told, though they do not transfer."""
     kind = record.statement.predicate_type
-    return kind == _VERDICT or (kind == _RECEIPT and receipt_outcome(record.statement.predicate) is Outcome.PASS)
+    return kind in (_VERDICT, _WAIVER) or (kind == _RECEIPT and receipt_outcome(record.statement.predicate) is Outcome.PASS)
 
 
 def _names(record: Record) -> Iterator[str]:

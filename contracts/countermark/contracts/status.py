@@ -64,7 +64,13 @@ def judge_capability(requirement: CapabilityRequirement, names: Names, evidence:
     decisive = min(failing, key=_row) if failing else max(answers, key=_row)
     counted = f" ({len(answers) - len(failing)} of {len(answers)} points hold)" if len(answers) > 1 else ""
     expiries = [answer.next_expiry for answer in answers if answer.next_expiry and not failing]
-    return replace(decisive, observed=decisive.observed + counted, considered=_merged(answers), next_expiry=min(expiries, default=None))
+    return replace(
+        decisive,
+        observed=decisive.observed + counted,
+        considered=_merged(answers),
+        next_expiry=min(expiries, default=None),
+        codes=tuple(dict.fromkeys(code for answer in sorted(failing, key=_row) for code in answer.every_code)),
+    )
 
 
 def _row(answer: Answer) -> int:
@@ -92,8 +98,10 @@ class _Point:
 
     def answer(self) -> Answer:
         """The first row that matches, or the best status that the policy accepts where nothing speaks against the image."""
-        against = self.rejected() or self.failed()
-        return against or self.accepted() or self.first_match()
+        rejected, failed = self.rejected(), self.failed()
+        if rejected and failed:
+            return replace(rejected, observed=f"{rejected.observed}; {failed.observed}", codes=(rejected.code, failed.code))
+        return rejected or failed or self.accepted() or self.first_match()
 
     def first_match(self) -> Answer:
         """Rows 5 to 10 of the table."""
@@ -149,7 +157,8 @@ class _Point:
             return None
         nearest = min(lacking, key=lambda found: len(found.lacks))
         observed = f"receipt by {nearest.receipt.entry.signer}: {'; '.join(map(str, nearest.lacks))}"
-        return self._answer(Status.UNQUALIFIED, nearest.lacks[0].code, observed, [])
+        answer = self._answer(Status.UNQUALIFIED, nearest.lacks[0].code, observed, [])
+        return replace(answer, codes=tuple(deficit.code for deficit in nearest.lacks))
 
     def implemented(self) -> Answer | None:
         """Row 8."""

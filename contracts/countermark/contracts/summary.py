@@ -8,7 +8,7 @@ from typing import Final
 
 from countermark.attestations.located import JsonValue
 from countermark.attestations.times import Instant
-from countermark.contracts.decision import Decision, Mode, Verdict
+from countermark.contracts.decision import Decision, Mode, Result, Verdict
 
 LEVEL: Final = "QUALIFIED:"
 
@@ -18,6 +18,7 @@ def verification_summary(decision: Decision, verified_at: Instant) -> dict[str, 
     passed = decision.verdict is Verdict.ALLOW and decision.mode is Mode.ENFORCE
     policy = decision.inputs.policy
     used = {item.payload for result in decision.requirements for item in result.evidence if item.used}
+    used |= {waiver.payload for waiver in decision.waivers if waiver.used}
     inputs: list[JsonValue] = [{"digest": {"sha256": digest.hex}} for digest in sorted(used)]
     levels: list[JsonValue] = [*dict.fromkeys(_level(decision))]
     return {
@@ -32,5 +33,11 @@ def verification_summary(decision: Decision, verified_at: Instant) -> dict[str, 
 
 
 def _level(decision: Decision) -> list[str]:
-    held = [result for result in decision.requirements if result.satisfied and result.waived_by is None]
-    return [f"{LEVEL}{result.capability or result.id}" for result in held]
+    """What holds. A capability of which any requirement fails, waived or not, has no level: the level does not say for which scope."""
+    applied = [result for result in decision.requirements if result.evaluated]
+    short = {_named(result) for result in applied if not result.satisfied}
+    return [f"{LEVEL}{_named(result)}" for result in applied if _named(result) not in short]
+
+
+def _named(result: Result) -> str:
+    return result.capability or result.id

@@ -11,7 +11,7 @@ from typing import Final, Self
 
 from countermark.actions.clock import now
 from countermark.actions.evidence import Gatherer, signers_of
-from countermark.actions.gate import Asked, rewind_to
+from countermark.actions.gate import Asked, Decider, rewind_to
 from countermark.actions.past_decisions import PastDecision
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import Code
@@ -23,7 +23,6 @@ from countermark.attestations.times import Instant
 from countermark.attestations.trust import TrustPolicy
 from countermark.contracts.decision import Decision, DecisionHead
 from countermark.contracts.evidence import Evidence, Record
-from countermark.contracts.gate import Question, decide
 from countermark.contracts.policy import ReleasePolicy
 from countermark.ledger.key_history import KeyHistory
 from countermark.ledger.leaf import EntryKind
@@ -42,26 +41,6 @@ class Signed:
         return ", ".join(self.principals) or ", ".join(f"{key.kind}:{key.hex[:12]}…" for key in self.keys) or "nobody"
 
 
-class _JudgedOnce(Gatherer):
-    """Judges each entry once, however many images it is asked about: an audit asks about all of them, and each time about every notice."""
-
-    def __init__(self, reader: LedgerReader, trust: TrustPolicy) -> None:
-        super().__init__(reader, trust)
-        self._judged: dict[int, Record] = {}
-
-    def judge(self, entry: Entry) -> Record | None:
-        """A proven entry as evidence; none when it is no statement, or one that cannot be read."""
-        try:
-            return self._record(entry) if entry.leaf.kind is EntryKind.ATTESTATION else None
-        except InputError:
-            return None
-
-    def _record(self, entry: Entry) -> Record:
-        if entry.index not in self._judged:
-            self._judged[entry.index] = super()._record(entry)
-        return self._judged[entry.index]
-
-
 class View:
     """A ledger at one head, judged by one trust policy for one time."""
 
@@ -69,7 +48,7 @@ class View:
         self.reader = reader
         self.trust = trust
         self.effective_time = effective_time
-        self._gatherer = _JudgedOnce(reader, trust)
+        self._gatherer = Gatherer(reader, trust)
 
     @property
     def notices(self) -> tuple[Entry, ...]:
@@ -137,9 +116,8 @@ class View:
 
     def decide(self, subject: Digest, policy: ReleasePolicy, without: Collection[Digest] = ()) -> Decision:
         """The gate's decision at this head; `without` are statements that are taken as if they had been taken back."""
-        records, _ = self._gatherer.gather(subject, policy.platform)
-        given = (*records, *(self._taking_back(payload, n) for n, payload in enumerate(sorted(without))))
-        return decide(Question(subject, policy, self.trust, given, self.head, self.effective_time))
+        taken_back = tuple(self._taking_back(payload, n) for n, payload in enumerate(sorted(without)))
+        return Decider(self._gatherer, policy, self.effective_time).decide(subject, taken_back)
 
     def _taking_back(self, payload: Digest, number: int) -> Record:
         """A retraction that nobody made. It gives no reason, so that it takes away what speaks for an image and lifts no rejection."""
