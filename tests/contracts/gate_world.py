@@ -218,7 +218,10 @@ class Ledger:
         return DecisionHead("countermark.local/test/00000000", len(self.records), "e" * 64, 0, len(self.records))
 
 
-def policy(requires: str, *, profile: Profile | None = None, spec: str = "") -> ReleasePolicy:
+NO_WAIVERS = "waivable: []\n  never_waive: [IMAGE_REJECTED]\n  waiver_max_days: 14"
+
+
+def policy(requires: str, *, profile: Profile | None = None, spec: str = "", waivers: str = NO_WAIVERS) -> ReleasePolicy:
     """A policy of the requirements given as YAML, lenient about age and basis, with more lines of its spec."""
     text = f"""\
 apiVersion: countermark.dev/v1
@@ -228,9 +231,7 @@ spec:
   channel: lab
   subject: {{kinds: [oci-config, oci-manifest, oci-index]}}
   trust: trust.yaml
-  waivable: []
-  never_waive: [IMAGE_REJECTED]
-  waiver_max_days: 14
+  {waivers}
   requires:
 {requires}
 {spec or "  evidence: {basis: [measured, reported], max_age: none}"}
