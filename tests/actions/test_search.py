@@ -2,8 +2,7 @@
 
 from worlds import IMAGE, World
 
-from countermark.actions.appending import append
-from countermark.actions.evidence_records import FILE_TYPE
+from countermark.actions.appending import FILE_TYPE, append
 from countermark.actions.search import search_ledger
 from countermark.attestations.keys import Signer
 from countermark.attestations.predicate_types import PredicateName

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 from worlds import ALIAS, IMAGE, NOW, World
 
-from countermark.actions.appending import append, record
+from countermark.actions.appending import FILE_TYPE, append, record
 from countermark.actions.evidence import Gatherer
-from countermark.actions.evidence_records import FILE_TYPE, endorse
+from countermark.actions.evidence_records import endorse
 from countermark.actions.negative import retraction
 from countermark.actions.verify_attestation import Expectation, check_files
 from countermark.actions.workspace import open_reader

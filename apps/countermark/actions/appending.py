@@ -20,6 +20,9 @@ from countermark.ledger.read import Head
 from countermark.ledger.submission import Receipt, Submission, UnverifiedSignature
 from countermark.recorders.recording import Recording
 
+FILE_TYPE = "application/vnd.countermark.file"
+"""The payload type of a file that is kept as it is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Recorded:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from countermark.actions.appending import Attester, append
+from countermark.actions.appending import FILE_TYPE, Attester, append
 from countermark.actions.catalogue import load_catalogue
 from countermark.actions.evidence import Gatherer
 from countermark.actions.measurements import named_quality
@@ -27,13 +27,12 @@ from countermark.contracts.adapters.registry import adapter_named
 from countermark.contracts.catalogue import Catalogue
 from countermark.contracts.evidence import Record
 from countermark.contracts.measurements.receipt_drafts import run_receipt
+from countermark.contracts.quality.receipt_drafts import DEFAULT, quality_receipt
 from countermark.ledger.leaf import EntryKind
 from countermark.ledger.read import Head, LedgerReader
 from countermark.ledger.submission import Receipt, Submission
 from countermark.recorders.evidence_files import EvidenceFiles, check_evidence, gather_evidence, image_recordings, record_evidence
 from countermark.recorders.recording import Recording
-
-FILE_TYPE = "application/vnd.countermark.file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ def endorse(
         catalogue.get(capability, Location("--only"))
     with open_reader(workspace, trust) as reader:
         gatherer = Gatherer(reader, trust)
-        endorser = _Endorser(reader, gatherer, catalogue, _adapter(adapter, catalogue))
+        endorser = _Endorser(reader, gatherer, catalogue, _adapter(adapter, catalogue), only)
         found = [draft for text in references for draft in endorser.drafts(_endorsable(reader, gatherer, text))]
     drafts = [draft for draft in found if not only or draft.predicate.get("capability") in only or draft.name is PredicateName.REJECTION]
     if not drafts:
@@ -115,7 +114,7 @@ def _append(
     return tuple(Appended(item.statement, receipt) for item, receipt in zip(made, receipts[len(kept) :], strict=True)), head
 
 
-_ENDORSABLE = {name.uri: name for name in (PredicateName.EVIDENCE_DOCUMENT, PredicateName.BENCHMARK_RUN)}
+_ENDORSABLE = {name.uri: name for name in (PredicateName.EVIDENCE_DOCUMENT, PredicateName.BENCHMARK_RUN, PredicateName.QUALITY_REPORT)}
 
 
 def _endorsable(reader: LedgerReader, gatherer: Gatherer, text: str) -> Record:
@@ -129,7 +128,7 @@ def _endorsable(reader: LedgerReader, gatherer: Gatherer, text: str) -> Record:
         message = f"{text}: nobody who may record evidence has signed it"
         raise RefusedError(records[0].code, message, fix="have somebody record it who may")
     message = f"{text} is neither an evidence document nor a run of this ledger"
-    raise InputError(Code.REF_NOT_HERE, message, fix="give the entry that `record evidence` or `record benchmark` printed")
+    raise InputError(Code.REF_NOT_HERE, message, fix="give the entry that `record evidence`, `benchmark` or `quality` printed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +139,17 @@ class _Endorser:
     gatherer: Gatherer
     catalogue: Catalogue
     adapter: Adapter | None
+    only: Sequence[str]
 
     def drafts(self, record: Record) -> Sequence[ReceiptDraft]:
         """What one record bears."""
         predicate: Any = record.statement.predicate
         payload = Digest(DigestKind.PAYLOAD, record.payload.hex)
-        if _ENDORSABLE[record.statement.predicate_type] is PredicateName.BENCHMARK_RUN:
+        name = _ENDORSABLE[record.statement.predicate_type]
+        if name is PredicateName.QUALITY_REPORT:
+            asked = [self.catalogue.get(item, Location("--only")) for item in self.only or (DEFAULT,)]
+            return [draft for item in asked if (draft := quality_receipt(predicate, payload, item))]
+        if name is PredicateName.BENCHMARK_RUN:
             quality = named_quality(self.reader, self.gatherer, predicate.get("quality"))
             draft = run_receipt(predicate, payload, quality, self.catalogue)
             return [draft] if draft else []

@@ -1,21 +1,26 @@
-"""`record benchmark`: a run is computed again before it is appended, and one that contradicts itself is not appended at all."""
+"""`record benchmark`, `record quality`: measured documents are judged before they are appended, and one that contradicts itself is not
+appended at all."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from countermark.actions.appending import Recorded, record
+from countermark.actions.appending import FILE_TYPE, Attester, Recorded, append, record
 from countermark.actions.evidence import Gatherer
 from countermark.actions.workspace import Workspace, open_reader
-from countermark.attestations.codes import Code
+from countermark.attestations.codes import Code, Outcome
 from countermark.attestations.digests import Digest
 from countermark.attestations.findings import Finding
 from countermark.attestations.located import JsonValue
+from countermark.attestations.outcomes import quality_outcome
 from countermark.attestations.predicate_types import PredicateName
 from countermark.contracts.adapters.bindings import Binding
 from countermark.contracts.measurements.judged import JudgedRun
+from countermark.ledger.leaf import EntryKind
 from countermark.ledger.read import LedgerReader
+from countermark.ledger.submission import Submission
 from countermark.recorders.benchmark import BenchmarkRecording, WantedInterval, read_benchmark
+from countermark.recorders.quality import read_quality
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,31 @@ def record_benchmark(
     workspace.check_ledger()
     found = read_benchmark(path, [Binding.parse(text) for text in binds], wanted)
     return append_benchmark(workspace, found, key)
+
+
+@dataclass(frozen=True, slots=True)
+class QualityRecorded:
+    """A quality report with its roll-up, what speaks against it, and where it stands; nowhere, where anything does."""
+
+    report: Mapping[str, JsonValue]
+    outcome: Outcome
+    findings: tuple[Finding, ...]
+    recorded: Recorded | None
+
+
+def record_quality(workspace: Workspace, path: Path, responses: Path | None, key: str | None) -> QualityRecorded:
+    """Append a quality report with the raw responses at hand, signed by a qualifier, unless it contradicts itself or them."""
+    workspace.check_ledger()
+    found = read_quality(path, responses)
+    report = found.recording.predicate
+    outcome = quality_outcome(report)
+    if found.contradictions:
+        return QualityRecorded(report, outcome, found.contradictions, None)
+    attester = Attester.of(workspace, "qualifier", key)
+    kept = [Submission.sign(EntryKind.ATTESTATION, FILE_TYPE, raw, attester.signer) for raw in found.responses.values()]
+    made = attester.attest_to(found.recording)
+    receipts, head = append(workspace, [*kept, made.submission])
+    return QualityRecorded(report, outcome, (), Recorded(made.statement, receipts[-1], head, found.recording.notes))
 
 
 def append_benchmark(workspace: Workspace, found: BenchmarkRecording, key: str | None) -> RunRecorded:

@@ -25,6 +25,7 @@ from countermark.cli import (
     ledger_files,
     legacy,
     negative,
+    quality,
     query,
     record,
     restore,
@@ -51,6 +52,7 @@ app = typer.Typer(
 app.command("init")(init.init)
 app.add_typer(key.app, name="key")
 record.app.command("benchmark")(benchmark.record)
+record.app.command("quality")(quality.record)
 record.app.command("evidence")(evidence.record)
 record.app.command("snapshot")(snapshot.record)
 app.add_typer(record.app, name="record")
@@ -74,6 +76,7 @@ verify.app.command("export")(verify_export.export)
 app.add_typer(verify.app, name="verify")
 app.add_typer(contract.app, name="contract")
 app.add_typer(restore.app, name="restore")
+app.add_typer(quality.app, name="quality")
 app.command("gate")(gate.gate)
 app.command("explain")(gate.explain_image)
 app.command("search")(search.search)

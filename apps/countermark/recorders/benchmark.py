@@ -14,9 +14,9 @@ from countermark.attestations.findings import Finding
 from countermark.attestations.located import JsonValue, as_object
 from countermark.attestations.predicate_types import PredicateName
 from countermark.attestations.statement import Subject
-from countermark.contracts.adapters.benchmark_run import checked
 from countermark.contracts.adapters.bindings import Binding
 from countermark.contracts.adapters.fields import Field, File
+from countermark.contracts.adapters.own_kinds import checked
 from countermark.contracts.measurements.bound import bound
 from countermark.contracts.measurements.broken import findings
 from countermark.contracts.measurements.estimate import ORDER_STATISTIC, bootstrap_method, interval, known_method
@@ -92,7 +92,7 @@ def benchmark_of(document: Field, binds: Iterable[Binding] = (), wanted: WantedI
     if not isinstance(document.value, dict):
         raise InputError(Code.SCHEMA_INVALID, "a benchmark run is an object", at=document.at, fix="see `countermark schema benchmark-run`")
     fields = bound(PredicateName.BENCHMARK_RUN, document.value, binds)
-    whole = dict(checked(replace(document, value=fields)))
+    whole = dict(checked(PredicateName.BENCHMARK_RUN, replace(document, value=fields)))
     if wanted:
         whole = _with_interval(whole, wanted, document)
     found = judge(whole)

@@ -34,6 +34,7 @@ DOCUMENT_KINDS = (
     "ReleasePolicy",
     "TrustPolicy",
     "RestorePlan",
+    "ProbeSet",
     "Waiver",
     "EvidenceMapping",
 )

@@ -4,7 +4,6 @@ A control is a question that the raw operands of a run must answer: was the answ
 `pass` or `fail` only where those operands are in the statements; otherwise it is not recorded, which is `None` here.
 """
 
-import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -14,6 +13,8 @@ from countermark.attestations.located import JsonValue, as_list, as_object
 from countermark.attestations.outcomes import quality_outcome, roll_up
 from countermark.attestations.predicate_types import PredicateName
 from countermark.contracts.measurements.judged import judged
+from countermark.contracts.quality.judged import shown_of_check
+from countermark.contracts.quality.rules import NORMALISE, normalised
 
 Recompute = Callable[[Mapping[str, JsonValue], str, int | None], Outcome | None]
 
@@ -92,26 +93,36 @@ def _of_source(source: Mapping[str, JsonValue], name: str, _ranks: int | None) -
     return _passes(source.get("dirty") is False and source.get("dirty_paths") == 0) if name == "clean-source" else None
 
 
+_OVER_ALL: Final = ("exact-answer", "raw-bytes")
+"""The controls that every check of a report must show; others are the one check of that id."""
+
+
 def _of_quality_report(report: Mapping[str, JsonValue], name: str, _ranks: int | None) -> Outcome | None:
     """A check of that id, compared by its texts; for an answer or raw bytes all checks, each by the digest of its raw response."""
-    if name == "quality-passed":
-        return quality_outcome(dict(report))
     checks = _objects(report.get("checks"))
-    raw = name in ("exact-answer", "raw-bytes")
-    shown = [_check(check, raw) for check in checks if raw or check.get("id") == name]
+    if name == "quality-passed":
+        again = [shown_of_check(check, strict=False) for check in checks if check.get("outcome") == "pass"]
+        return roll_up([quality_outcome(dict(report)), *(outcome for outcome in again if outcome)])
+    shown = [_check(check, name) for check in checks if name in _OVER_ALL or check.get("id") == name]
     if Outcome.FAIL in shown:
         return Outcome.FAIL
     return None if None in shown or not shown else worst(shown)
 
 
-def _check(check: Mapping[str, JsonValue], raw: bool) -> Outcome | None:
+def _check(check: Mapping[str, JsonValue], name: str) -> Outcome | None:
+    """What one check shows. An output contract takes the raw bytes: what passes only once it is normalised has been repaired."""
     stated = _word(check.get("outcome"))
-    if stated is not Outcome.PASS or check.get("rule") != "exact":
-        return None if stated is Outcome.PASS else stated
+    if stated is not Outcome.PASS:
+        return stated
     observed, response = check.get("observed"), check.get("response")
-    if raw or response is not None:
-        return exact_answer(check.get("required"), response, check.get("normalisation"), observed)
-    return _passes(observed == check.get("required")) if isinstance(observed, str) else None
+    if name not in _OVER_ALL and response is None:
+        exact = check.get("rule") == "exact" and isinstance(observed, str)
+        return _passes(observed == check.get("required")) if exact else None
+    shown = shown_of_check(check, strict=name == "raw-bytes")
+    if shown is None and check.get("rule") == "exact":
+        steps: JsonValue = ["none"] if name == "raw-bytes" else check.get("normalisation")
+        return exact_answer(check.get("required"), response, steps, observed)
+    return shown
 
 
 def _of_benchmark_run(run: Mapping[str, JsonValue], name: str, _ranks: int | None) -> Outcome | None:
@@ -135,26 +146,11 @@ def exact_answer(required: JsonValue, raw: JsonValue, normalisation: JsonValue, 
     nothing is normalised. Otherwise the response itself is not in the ledger, and nothing is shown.
     """
     steps = [str(step) for step in as_list(normalisation)]
-    if not isinstance(required, str) or not isinstance(raw, str) or not steps or not set(steps) <= set(_NORMALISE):
+    if not isinstance(required, str) or not isinstance(raw, str) or not steps or not set(steps) <= NORMALISE.keys():
         return None
     if isinstance(text, str) and _response(text) == raw:
-        return _passes(_normalised(text, steps) == _normalised(required, steps))
+        return _passes(normalised(text, steps) == normalised(required, steps))
     return _passes(_response(required) == raw) if set(steps) == {"none"} else None
-
-
-_NORMALISE: Final[dict[str, Callable[[str], str]]] = {
-    "none": str,
-    "strip": str.strip,
-    "casefold": str.casefold,
-    "nfc": lambda text: unicodedata.normalize("NFC", text),
-    "nfkc": lambda text: unicodedata.normalize("NFKC", text),
-}
-
-
-def _normalised(text: str, steps: list[str]) -> str:
-    for step in steps:
-        text = _NORMALISE[step](text)
-    return text
 
 
 def _response(text: str) -> str:

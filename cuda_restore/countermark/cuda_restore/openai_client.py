@@ -72,7 +72,7 @@ class Completion:
 
 
 def complete(url: Url, request: Mapping[str, JsonValue], *, timeout_s: float) -> Completion:
-    """Post one completion request and read its one choice. Raises `EndpointError`."""
+    """Post one completion or chat request and read its one choice. Raises `EndpointError`."""
     body = json.dumps(dict(request)).encode("ascii")
     answer = _exchange(url, "POST", body, timeout_s, ANSWER_BYTES_MAX)
     try:
@@ -102,7 +102,8 @@ def _completion(value: JsonValue) -> Completion:
     choices = value.get("choices") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
         raise ValueError("it has no list of exactly one choice")
-    text, finish = choices[0].get("text"), choices[0].get("finish_reason")
+    message, finish = choices[0].get("message"), choices[0].get("finish_reason")
+    text = message.get("content") if isinstance(message, dict) else choices[0].get("text")
     if not isinstance(text, str) or not isinstance(finish, str):
         raise ValueError("its choice has no text or no finish_reason")
     usage = value.get("usage")

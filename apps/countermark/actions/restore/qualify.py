@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from countermark.actions.appending import Attestation, Attester, append
+from countermark.actions.appending import FILE_TYPE, Attestation, Attester, append
 from countermark.actions.clock import now
-from countermark.actions.evidence_records import FILE_TYPE, Appended
+from countermark.actions.evidence_records import Appended
 from countermark.actions.restore.engine_source import CleanSource, EngineSource, clean_source, engine_source
 from countermark.actions.restore.link import Link, check_folder, write_link
 from countermark.actions.restore.snapshot_root import find_root

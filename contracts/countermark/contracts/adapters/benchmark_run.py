@@ -5,14 +5,12 @@ It is valid by its schema or refused as a whole (`InvalidDocumentError`), for un
 
 from collections.abc import Iterable, Mapping
 
-from countermark.attestations.codes import Code
-from countermark.attestations.errors import InputError, InvalidDocumentError
-from countermark.attestations.located import JsonValue, as_object, walk
-from countermark.attestations.schema import problems
+from countermark.attestations.located import JsonValue, as_object
 from countermark.attestations.statement import Statement
 from countermark.contracts.adapters.base import Adapter
 from countermark.contracts.adapters.fields import Field, File
 from countermark.contracts.adapters.notes import Case, Notes
+from countermark.contracts.adapters.own_kinds import checked
 from countermark.contracts.adapters.reading import Claim, Reference
 from countermark.contracts.adapters.tables import Table
 from countermark.contracts.measurements.broken import findings
@@ -57,7 +55,7 @@ class BenchmarkRunAdapter(Adapter):
 
     def read(self, case: Case, notes: Notes) -> None:
         """At most one claim. Raises `InvalidDocumentError` for a document that its schema does not allow."""
-        predicate = checked(case.root)
+        predicate = checked(KIND, case.root)
         found = judge(predicate, _quality(case.files.get("/quality")))
         at = case.root.document.at
         notes.findings.extend(findings((*found.contradictions, *found.limits), at))
@@ -69,20 +67,6 @@ class BenchmarkRunAdapter(Adapter):
         ends = (_text(observed.get("from")), _text(observed.get("to")))
         scope = as_object(predicate["scope"])
         notes.claims.append(Claim(found.capability, found.outcome, scope, "/summary/value", found.controls, observed=ends))
-
-
-def checked(root: Field) -> Mapping[str, JsonValue]:
-    """The object, valid by its schema; `InvalidDocumentError` with each mistake at its place."""
-    at = root.document.at
-    wrong = [
-        InputError(Code.BAD_NUMBER, f"{node} is not an integer", at=at(pointer), fix="write an integer, or a quoted decimal")
-        for pointer, node in walk(root.value)
-        if isinstance(node, float)
-    ]
-    wrong += [InputError(Code.SCHEMA_INVALID, item.message, at=at(item.pointer), fix=item.fix) for item in problems(KIND, root.value)]
-    if wrong:
-        raise InvalidDocumentError(wrong)
-    return as_object(root.value)
 
 
 def _quality(file: File | None) -> JsonValue:

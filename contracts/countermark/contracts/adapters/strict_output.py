@@ -13,11 +13,12 @@ from countermark.attestations.codes import Code, Outcome, Severity
 from countermark.contracts.adapters.fields import Field, shown
 from countermark.contracts.adapters.notes import Notes
 from countermark.contracts.adapters.tables import Table
+from countermark.contracts.quality.rules import hold
 
 _EXACT: Final = re.compile(r"Final content exactly (.+)\Z", re.DOTALL)
-_BLOCK: Final = re.compile(r"```[^\n]*\n.*?\n```", re.DOTALL)
 _FENCE: Final = "Only Python code, no Markdown fence"
 _ONE_BLOCK: Final = "Expected one code block"
+_KNOWN: Final = {_FENCE: "no-fence", _ONE_BLOCK: "one-code-block"}
 
 RULES: Final = Table(
     ("requirement or error", "rule over the raw response"),
@@ -134,14 +135,12 @@ def _failure(notes: Notes, item: Field) -> StrictFailure:
 
 def _rule(demand: str) -> Callable[[str], bool] | None:
     """The rule of a demand, over the raw response."""
-    if exact := _EXACT.match(demand):
-        wanted = exact[1]
-        return lambda response: response == wanted
-    known: dict[str, Callable[[str], bool]] = {
-        _FENCE: lambda response: "```" not in response,
-        _ONE_BLOCK: lambda response: _BLOCK.fullmatch(response.strip("\n")) is not None and response.count("```") == 2,
-    }
-    return known.get(demand)
+    exact = _EXACT.match(demand)
+    rule, required = ("exact", exact[1]) if exact else (_KNOWN.get(demand), demand)
+    if rule is None:
+        return None
+    name = rule
+    return lambda response: hold(name, required, response.encode()).outcome is Outcome.PASS
 
 
 def same_failures(left: Sequence[Field], right: Sequence[Field]) -> bool:
