@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from countermark.actions.believed_logs import read_note
+from countermark.actions.believed_logs import read_note, read_policy
 from countermark.actions.workspace import Workspace
 from countermark.attestations.documents import exists
 from countermark.attestations.keys import PublicKey
@@ -36,9 +36,17 @@ def default_workers() -> int:
 
 
 def audit_ledger(
-    workspace: Workspace, checkpoints: Sequence[Path], extent: Extent = WHOLE, progress: Callable[[int, int], None] | None = None
+    workspace: Workspace,
+    checkpoints: Sequence[Path],
+    extent: Extent = WHOLE,
+    progress: Callable[[int, int], None] | None = None,
+    witnesses: Path | None = None,
 ) -> AuditReport:
-    """Check a ledger under its trust policy, and against checkpoints that somebody holds."""
+    """Check a ledger under its trust policy, and against checkpoints that somebody holds: in files, or as `witnesses` of a policy file.
+
+    That is by default the file `witnesses.policy` beside the ledger, if there is one.
+    """
+    believed = witnesses or (workspace.witness_file if exists(workspace.witness_file) else None)
     trust = workspace.trust() if exists(workspace.trust_file) else None
     return audit(
         workspace.ledger,
@@ -51,6 +59,7 @@ def audit_ledger(
         since=extent.since,
         workers=extent.workers or default_workers(),
         policy=trust,
+        witnesses=read_policy(believed) if believed else None,
     )
 
 

@@ -62,6 +62,11 @@ class Workspace:
         """The private key file that `init` made under this name."""
         return self.ledger.parent / "keys" / f"{name}.pem"
 
+    @property
+    def witness_file(self) -> Path:
+        """The policy that says which witnesses count, where the operator keeps one."""
+        return self.ledger.parent / "witnesses.policy"
+
     def signer(self, role: str, uri: str | None) -> Signer:
         """The signer of `--key`, or of the role's own key file; `CannotTellError` when there is neither."""
         if uri is not None:

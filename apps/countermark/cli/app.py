@@ -39,6 +39,7 @@ from countermark.cli import (
     verify_export,
     verify_ledger,
     verify_vsa,
+    witness,
 )
 from countermark.cli.output import Settings, complain
 
@@ -86,6 +87,7 @@ ledger.app.command("prove")(ledger_files.prove)
 ledger.app.command("export")(ledger_files.export)
 ledger.app.command("backup")(ledger_files.backup)
 ledger.app.command("restore")(ledger_files.restore)
+ledger.app.add_typer(witness.app, name="witness")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(db.app, name="db")
 app.command("schema")(schema.schema)

@@ -1,11 +1,10 @@
 """`countermark verify ledger`."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countermark.cli.options import DEFAULT_LEDGER, LedgerOption, OutputOption, TrustOption
+from countermark.cli.options import DEFAULT_LEDGER, HeldOption, LedgerOption, OutputOption, TrustOption, WitnessPolicyOption
 from countermark.cli.output import finish
 from countermark.cli.report import Report
 
@@ -16,9 +15,8 @@ if TYPE_CHECKING:
 def ledger_file(
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
-    checkpoint: Annotated[
-        list[Path], typer.Option(metavar="NOTE", help="A checkpoint that you hold; repeatable.", show_default=False)
-    ] = [],
+    checkpoint: HeldOption = [],
+    policy: WitnessPolicyOption = None,
     since: Annotated[
         int, typer.Option(metavar="N", min=0, help="Read the content of entries from N on alone; the tree is that of all of them.")
     ] = 0,
@@ -42,7 +40,7 @@ def ledger_file(
 
         workspace = Workspace.at(ledger, trust)
         with count_progress("auditing") as told:
-            return audit_report(audit_ledger(workspace, checkpoint, Extent(not hash_only, since, workers), told))
+            return audit_report(audit_ledger(workspace, checkpoint, Extent(not hash_only, since, workers), told, policy))
 
     finish("verify ledger", output, act)
 

@@ -23,11 +23,13 @@ from countermark.ledger.audit_keys import check_keys
 from countermark.ledger.audit_report import AuditReport, Findings
 from countermark.ledger.audit_schema import check_guards, check_indexes, check_schema, check_tables
 from countermark.ledger.audit_signatures import BundleKey, SignatureAudit
+from countermark.ledger.audit_witnesses import check_witnesses
 from countermark.ledger.database import connect
 from countermark.ledger.genesis import Genesis
 from countermark.ledger.merkle import EMPTY_ROOT
 from countermark.ledger.note import Checkpoint, VerifierKey, open_checkpoint
 from countermark.ledger.snapshot import Snapshot
+from countermark.ledger.witness_policy import WitnessPolicy
 
 Progress = Callable[[int, int], None]
 
@@ -49,17 +51,19 @@ def audit(
     since: int = 0,
     workers: int = 1,
     policy: TrustPolicy | None = None,
+    witnesses: WitnessPolicy | None = None,
 ) -> AuditReport:
     """Check a ledger from end to end.
 
     `keys` are the public keys that may sign entries, by the 32 bytes of their fingerprint; `bundle_key` reads and judges the certificate
     of a sigstore bundle. `log_vkey` is the key of the log, without which the log's own word is taken. `anchor` is a file, by default the
     one in the user's state directory. `policy` says whose key events count; without it none is judged. `held` are notes of this log that
-    somebody keeps elsewhere, by who keeps them. Of the entries before `since` the leaves alone are read, and the key events; of all of
-    them the tree is built. `workers` threads verify signatures. `progress` is told how many entries of how many are done. Raises
-    `CannotTellError` only when the ledger cannot be opened: LEDGER_MISSING, LEDGER_SCHEMA, LEDGER_LOCKED, UNREADABLE.
+    somebody keeps elsewhere, by who keeps them; `witnesses` says whose cosignatures count. Of the entries before `since` the leaves alone
+    are read, and the key events; of all of them the tree is built. `workers` threads verify signatures. `progress` is told how many
+    entries of how many are done. Raises `CannotTellError` only when the ledger cannot be opened: LEDGER_MISSING, LEDGER_SCHEMA,
+    LEDGER_LOCKED, UNREADABLE.
     """
-    options = _Options(keys, log_vkey, anchor, progress, bundle_key, held, signatures, since, workers, policy)
+    options = _Options(keys, log_vkey, anchor, progress, bundle_key, held, signatures, since, workers, policy, witnesses)
     with Snapshot(path, connect(path)) as ledger:
         return _Audit(ledger, options).run()
 
@@ -76,6 +80,7 @@ class _Options:
     since: int
     workers: int
     policy: TrustPolicy | None
+    witnesses: WitnessPolicy | None
 
 
 @dataclass(slots=True)
@@ -187,6 +192,9 @@ class _Audit:
         for who, note in notes.items():
             if tree.check_growth_since(note, size, roots, intact, self.findings, "held"):
                 self.holders[who] = note.size
+        if self.options.witnesses and intact:
+            with self._stage():
+                self.holders |= check_witnesses(self.ledger, key.name, roots, self.options.witnesses, self.findings)
         return head
 
     def _held(self, key: VerifierKey) -> dict[str, Checkpoint]:
