@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ROOTS = ["attestations", "ledger", "contracts", "cuda_restore", "migrations", "apps"]
 RULES = [rule["name"] for rule in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]]
-LAYERS, PURE, RECORDERS, READ_PATH, NETWORK, REFERENCE, FAULTS = RULES
+LAYERS, PURE, PAGES, RECORDERS, READ_PATH, NETWORK, REFERENCE, FAULTS = RULES
 
 BREAKS = [
     ("attestations/countermark/attestations/digests.py", "countermark.ledger.merkle", LAYERS),
@@ -27,6 +27,8 @@ BREAKS = [
     ("apps/countermark/actions/clock.py", "countermark.cli.report", LAYERS),
     *(("contracts/countermark/contracts/scope.py", name, PURE) for name in ("time", "os", "subprocess", "socket", "sqlite3")),
     *(("contracts/countermark/contracts/scope.py", name, PURE) for name in ("sqlalchemy", "random", "pathlib")),
+    ("apps/countermark/actions/clock.py", "countermark.web.wording", LAYERS),
+    *(("apps/countermark/web/matrix.py", name, PAGES) for name in ("countermark.ledger.merkle", "time", "os", "socket")),
     ("apps/countermark/recorders/git.py", "countermark.ledger.merkle", RECORDERS),
     ("ledger/countermark/ledger/read.py", "sqlalchemy", READ_PATH),
     ("ledger/countermark/ledger/snapshot.py", "alembic", READ_PATH),

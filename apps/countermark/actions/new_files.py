@@ -35,3 +35,29 @@ def replace_file(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
     Path(name).chmod(path.stat().st_mode)
     Path(name).replace(path)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file, new or not, in one step: whoever reads it meanwhile sees the old bytes or the new ones. Raises `OSError`.
+
+    A link is followed, so that the file it names is replaced, not the link; what is no regular file, a device or pipe, takes the bytes.
+    """
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        target.write_bytes(data)
+        return
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        Path(name).chmod(target.stat().st_mode if target.exists() else _mode_of_new_files())
+        Path(name).replace(target)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _mode_of_new_files() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

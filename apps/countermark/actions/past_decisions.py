@@ -67,7 +67,7 @@ class PastDecision:
 
         `CannotTellError` INCOMPLETE when the ledger does not hold them, `InputError` when they are no document of that kind.
         """
-        return load_document(self._bytes(reader, name), source or f"{name}.yaml", kind)
+        return load_document(self.bytes_of(reader, name), source or f"{name}.yaml", kind)
 
     def policy(self, reader: LedgerReader) -> ReleasePolicy:
         """The policy as it was read then, with its catalogue and profile; raises as `document` does."""
@@ -82,7 +82,7 @@ class PastDecision:
         named = self.input("profile")
         if named is None:
             return None
-        data = self._bytes(reader, "profile")
+        data = self.bytes_of(reader, "profile")
         located = read_structured(data, "profile")
         if as_object(located.value).get("kind") == "Profile":
             return Profile.of(load_document(data, "profile", "Profile"))
@@ -94,8 +94,8 @@ class PastDecision:
                     return Profile.mapped(data, located, field_map)
         raise _incomplete(reader, f"the ProfileMap {named.id}@{named.version}")
 
-    def _bytes(self, reader: LedgerReader, name: str) -> bytes:
-        """Their digest is also that of their entry's payload."""
+    def bytes_of(self, reader: LedgerReader, name: str) -> bytes:
+        """The recorded bytes of a document that it was made by, whose digest is also that of their entry's payload."""
         named = self.input(name)
         if named is None:
             raise _incomplete(reader, f"the {name}, which the decision does not name")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from countermark.actions.evidence import Gatherer
-from countermark.actions.gate import Decider
+from countermark.actions.gate import Decider, Documents
 from countermark.actions.past_decisions import PastDecision
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import Code
@@ -22,11 +22,15 @@ from countermark.ledger.read import LedgerReader
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A recorded decision and its repetition. `differences` are the pointers at which the two cores differ."""
+    """A recorded decision and its repetition. `differences` are the pointers at which the two cores differ.
+
+    `documents` are those that were recorded with it, the policy alone with its bytes.
+    """
 
     past: PastDecision
     again: Decision
     differences: tuple[str, ...]
+    documents: Documents
 
     @property
     def id(self) -> str:
@@ -46,11 +50,12 @@ def repeat(workspace: Workspace, text: str) -> Repeated:
         core: Any = past.core
         trust = _trust(reader, workspace, past)
         policy = past.policy(reader)
+        documents = Documents(policy, trust, (past.bytes_of(reader, "policy"),), adhoc=False)
         reader.rewind(core["ledger"]["size"])
         override = "AT_OVERRIDE" in core["notes"]
         subject, instant = Digest.parse(core["subject"]), Instant.parse(core["effective_time"])
         again = Decider(Gatherer(reader, trust), policy, instant, mode=Mode(core["mode"]), at_override=override).decide(subject)
-    return Repeated(past, again, _differences(core, again.core()))
+    return Repeated(past, again, _differences(core, again.core()), documents)
 
 
 def _find(reader: LedgerReader, trust: TrustPolicy, text: str) -> PastDecision:

@@ -1,13 +1,15 @@
 """`countermark gate DIGEST…` and `countermark explain DIGEST`."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from countermark.cli.asking import AtOption, PolicyOption, ProfileMapOption, ProfileOption, TimeOption, asked
 from countermark.cli.formats import FINDINGS
-from countermark.cli.options import DEFAULT_LEDGER, FindingsOption, LedgerOption, OutputOption, SigningKeyOption, TrustOption
-from countermark.cli.output import finish
+from countermark.cli.options import DEFAULT_LEDGER, FindingsPageOption, LedgerOption, PageOption, SigningKeyOption, TrustOption
+from countermark.cli.output import PAGE, finish
+from countermark.cli.pages import decisions_page, repeated_page
 from countermark.cli.report import Report
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ def gate(
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
     key: SigningKeyOption = None,
-    output: FindingsOption = [],
+    output: FindingsPageOption = [],
 ) -> None:
     """Decide whether an image may be released or served. Reaches no network."""
 
@@ -43,13 +45,14 @@ def gate(
         workspace = Workspace.at(ledger, trust)
         question = asked(subjects, policy, require, profile=profile, profile_map=profile_map, mode=mode, effective_time=effective_time)
         decided = decide_all(workspace, question)
-        if not record:
-            return decision_report(decided, [])
-        from countermark.actions.decisions import record_decisions
+        recorded: list[RecordedDecision] = []
+        if record:
+            from countermark.actions.decisions import record_decisions
 
-        return decision_report(decided, record_decisions(workspace, decided.decisions, decided.documents.files, key))
+            recorded = record_decisions(workspace, decided.decisions, decided.documents.files, key)
+        return decision_report(decided, recorded, decisions_page("gate", output, workspace, decided, recorded))
 
-    finish("gate", output, act, forms=(*FINDINGS, *(("vsa",) if record else ())))
+    finish("gate", output, act, forms=(*FINDINGS, PAGE, *(("vsa",) if record else ())))
 
 
 def explain_image(
@@ -62,7 +65,7 @@ def explain_image(
     at: AtOption = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
-    output: OutputOption = [],
+    output: PageOption = [],
 ) -> None:
     """Show why an image is allowed or denied, now or in the past, with what was weighed; exit 0 when the question was answered."""
 
@@ -77,14 +80,16 @@ def explain_image(
 
         workspace = Workspace.at(ledger, trust)
         if all(is_decision(text) for text in subjects):
-            return repeated_report([repeat(workspace, text) for text in subjects])
+            repeated = [repeat(workspace, text) for text in subjects]
+            return repeated_report(repeated, repeated_page(output, workspace, repeated))
         question = asked(subjects, policy, require, profile=profile, profile_map=profile_map, effective_time=effective_time, at=at)
-        return replace(decision_report(decide_all(workspace, question), []), exit=ExitCode.YES)
+        decided = decide_all(workspace, question)
+        return replace(decision_report(decided, [], decisions_page("explain", output, workspace, decided)), exit=ExitCode.YES)
 
-    finish("explain", output, act)
+    finish("explain", output, act, forms=(PAGE,))
 
 
-def decision_report(decided: "Decided", recorded: "list[RecordedDecision]") -> Report:
+def decision_report(decided: "Decided", recorded: "list[RecordedDecision]", pages: Mapping[str, str]) -> Report:
     """The decisions, and where they stand in the ledger if they were recorded."""
     from countermark.actions.clock import made_now
     from countermark.attestations.codes import ExitCode
@@ -109,7 +114,7 @@ def decision_report(decided: "Decided", recorded: "list[RecordedDecision]") -> R
         verdict="ALLOW" if all(decision.verdict == "ALLOW" for decision in decisions) else "DENY",
         bare=True,
         checks=tuple(check for decision in decisions for check in decision_checks(decision)),
-        forms={"vsa": "\n".join(item.summary.to_json() for item in recorded)},
+        forms={"vsa": "\n".join(item.summary.to_json() for item in recorded), **pages},
         extra={
             "decisions": [{"id": item.id, "core": item.core(), "made": made} for item in decisions],
             **policy,

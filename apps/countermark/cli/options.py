@@ -41,4 +41,17 @@ WitnessPolicyOption: TypeAlias = Annotated[
 HeldOption: TypeAlias = Annotated[
     list[Path], typer.Option("--checkpoint", metavar="NOTE", help="A checkpoint that you hold; repeatable.", show_default=False)
 ]
+PageOption: TypeAlias = Annotated[
+    list[str], typer.Option("--output", "-o", metavar="FORMAT[=PATH]", help="text, json or html=FILE; repeatable.", show_default=False)
+]
+FindingsPageOption: TypeAlias = Annotated[
+    list[str],
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FORMAT[=PATH]",
+        help="text, json, markdown, sarif, junit, github or html=FILE; repeatable.",
+        show_default=False,
+    ),
+]
 DEFAULT_LEDGER = "countermark.db"

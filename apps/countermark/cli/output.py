@@ -9,6 +9,7 @@ from pathlib import Path
 
 import typer
 
+from countermark.actions.new_files import write_whole
 from countermark.attestations.codes import Code, Outcome, Severity
 from countermark.attestations.errors import CannotTellError, CountermarkError, InputError, Location, UsageError
 from countermark.attestations.findings import Finding
@@ -18,6 +19,10 @@ from countermark.cli.report import Report
 _PIPE_CLOSED = 141
 _MARKS = {Outcome.PASS: "✓", Outcome.FAIL: "✗", Outcome.ERROR: "✗"}
 _COLOURS = {"OK": "green", "ALLOW": "green", "FAIL": "red", "DENY": "red", "TAMPERED": "red", "INVALID": "red"}
+
+
+PAGE = "html"
+"""The format of pages, which are always written to a file."""
 
 
 class Settings:
@@ -51,6 +56,11 @@ def finish(command: str, outputs: Sequence[str], act: Callable[[], Report], *, f
     raise typer.Exit(int(report.exit))
 
 
+def wants_page(outputs: Sequence[str]) -> bool:
+    """Whether a page is asked for, so that what it alone shows is gathered only then."""
+    return any(text.partition("=")[0] == PAGE for text in outputs)
+
+
 def _acted(act: Callable[[], Report]) -> Report:
     """What the action reports. What the system refuses and no reader has put into words yet is told here; it is no crash."""
     try:
@@ -68,6 +78,8 @@ def _target(text: str, forms: Sequence[str]) -> tuple[str, Path | None]:
     known = ("text", "json", *forms)
     if form not in known:
         raise UsageError(Code.UNKNOWN_NAME, f"-o {form}: this command prints {', '.join(known)}", fix="write -o FORMAT or -o FORMAT=FILE")
+    if form == PAGE and not path:
+        raise UsageError(Code.UNREADABLE, "a page is a file of its own, and none is named", fix=f"write -o {PAGE}=FILE.html")
     return form, Path(path) if path else None
 
 
@@ -114,7 +126,10 @@ def _emit(text: str, form: str, path: Path | None) -> None:
             _print(_coloured(text) if form == "text" else text)
         return
     try:
-        path.write_text(text + "\n", encoding="utf-8")
+        if form == PAGE:
+            write_whole(path, (text + "\n").encode())
+        else:
+            path.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise _unwritable(str(path), error) from None
 

@@ -1,19 +1,20 @@
 """The report of `explain DECISION`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from countermark.actions.repeat import Repeated
 from countermark.cli.report import Report
 from countermark.contracts.explain_text import explain
 
 
-def repeated_report(repeated: Sequence[Repeated]) -> Report:
+def repeated_report(repeated: Sequence[Repeated], pages: Mapping[str, str]) -> Report:
     """Each decision made again, and at which pointers it differs from the recorded one."""
     return Report(
         evaluated=len(repeated),
         of=len(repeated),
         text="\n".join(_text(item) for item in repeated),
+        forms=pages,
         extra={"decisions": [_json(item) for item in repeated]},
     )
 

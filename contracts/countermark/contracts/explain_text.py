@@ -86,10 +86,10 @@ def _weighed(item: Weighed, observed: str) -> str:
 def _notes(decision: Decision) -> Iterator[str]:
     for note in decision.notes:
         name, _, count = note.partition(":")
-        yield f"note {note}: {_NOTES[name].format(count)}"
+        yield f"note {note}: {NOTES[name].format(count)}"
 
 
-_NOTES: Final = {
+NOTES: Final = {
     "SINGLE_OPERATOR": "the trust policy says that one person holds all roles; nobody else has answered for this",
     "AT_OVERRIDE": "judged for a time that was given, not for now",
     "QUARANTINED_REJECTIONS": "{} rejections of this image were refused on entry and do not count; look at them",

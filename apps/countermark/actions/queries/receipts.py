@@ -1,6 +1,6 @@
 """`query receipts`: what qualifies an image and what rejects it, each computed anew from what it rests on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from countermark.actions.catalogue import load_catalogue
@@ -94,14 +94,24 @@ def receipts_listing(workspace: Workspace, text: str, when: When = TODAY) -> Lis
         subject = resolve_subject(view.reader, text, _KINDS)
         evidence = view.evidence(subject)
         names = Names.of(subject, evidence)
-        receipts = [_receipt(receipt, names, evidence, catalogue) for receipt in _receipts(names, evidence)]
-        rejections = [_rejection(entry, names, evidence) for entry in _rejections(names, evidence)]
-        rows: list[ReceiptRow | RejectionRow] = [*receipts, *rejections]
-        rows.sort(key=lambda row: row.index)
+        rows = receipt_rows(names, evidence, catalogue)
         others = sorted(map(str, (names.passes | names.rejections) - {subject}))
         notes = (*(f"also known as {name}" for name in others),)
         question = f"what qualifies or rejects {subject}"
-        return Listing(question, view.head, view.effective_time, rows, tuple(_missing(view, subject, receipts, catalogue)), notes)
+        return Listing(question, view.head, view.effective_time, rows, tuple(_missing(view, subject, rows, catalogue)), notes)
+
+
+def receipt_rows(names: Names, evidence: Evidence, catalogue: Catalogue) -> list[ReceiptRow | RejectionRow]:
+    """The receipts and rejections of an image, under any of its names, in the order of the ledger."""
+    receipts = [_receipt(receipt, names, evidence, catalogue) for receipt in _receipts(names, evidence)]
+    rejections = [_rejection(entry, names, evidence) for entry in _rejections(names, evidence)]
+    return sorted([*receipts, *rejections], key=lambda row: row.index)
+
+
+def silent(rows: Iterable[ReceiptRow | RejectionRow], catalogue: Catalogue) -> tuple[str, ...]:
+    """The capabilities of the catalogue that no receipt is about."""
+    told = {row.capability for row in rows if isinstance(row, ReceiptRow)}
+    return tuple(name for name in catalogue.capabilities if name not in told)
 
 
 def _receipts(names: Names, evidence: Evidence) -> Iterator[Receipt]:
@@ -176,14 +186,12 @@ def _rejection(entry: Entry, names: Names, evidence: Evidence) -> RejectionRow:
     )
 
 
-def _missing(view: View, subject: Digest, receipts: list[ReceiptRow], catalogue: Catalogue) -> Iterator[str]:
+def _missing(view: View, subject: Digest, rows: list[ReceiptRow | RejectionRow], catalogue: Catalogue) -> Iterator[str]:
     known = view.reader.find_subject(subject.kind, subject.hex, ("subject", "alias", "tuple"))
-    if not receipts and all(index >= view.reader.head.size for index in known):
+    if not any(isinstance(row, ReceiptRow) for row in rows) and all(index >= view.reader.head.size for index in known):
         yield f"{subject}: no record names it [{Code.SUBJECT_UNKNOWN}]"
-    told = {row.capability for row in receipts}
-    silent = [name for name in catalogue.capabilities if name not in told]
-    if silent:
-        yield f"a receipt of {', '.join(silent)}"
+    if names := silent(rows, catalogue):
+        yield f"a receipt of {', '.join(names)}"
 
 
 def _about(entry: Entry) -> str:
