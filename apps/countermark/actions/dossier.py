@@ -85,7 +85,7 @@ def dossiers(workspace: Workspace, decisions: Sequence[Decision], documents: Doc
     rules = rules_of(documents)
     with open_view(workspace, When(instant), documents.trust) as view:
         view.reader.rewind(head.size)
-        return tuple(dossier(view, decision.subject, documents.policy, rules, _named(decision.requirements)) for decision in decisions)
+        return tuple(dossier(view, decision.subject, documents.policy, rules, _cited(decision)) for decision in decisions)
 
 
 def rules_of(documents: Documents) -> EvidenceRules:
@@ -149,6 +149,12 @@ def _demands(policy: ReleasePolicy, rules: EvidenceRules, columns: Sequence[Colu
         for name, capability in policy.catalogue.capabilities.items()
         for n, column in enumerate(columns)
     )
+
+
+def _cited(decision: Decision) -> Iterator[str]:
+    """The statements that a decision names."""
+    yield from _named(decision.requirements)
+    yield from (str(item.payload) for item in decision.waivers)
 
 
 def _named(results: Iterable[Result]) -> Iterator[str]:

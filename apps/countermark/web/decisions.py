@@ -61,6 +61,17 @@ class Requirement:
     considered: tuple[Weighed, ...]
     holds: bool
     applies: bool
+    waived_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """A waiver that was weighed; `why` says why it changes nothing."""
+
+    name: str
+    facts: tuple[tuple[str, str], ...]
+    used: bool
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +91,7 @@ class View:
     evaluated: int
     satisfied: int
     requirements: tuple[Requirement, ...]
+    waivers: tuple[Waiver, ...]
     notes: tuple[tuple[str, str], ...]
     inputs: tuple[tuple[str, str, str], ...]
     checkers: tuple[tuple[str, str], ...]
@@ -120,6 +132,7 @@ def _view(shown: Shown, anchor: str) -> View:
         evaluated=as_integer(core.get("evaluated")) or 0,
         satisfied=as_integer(core.get("satisfied")) or 0,
         requirements=tuple(_requirement(item, f"{anchor}-{n}", places) for n, item in enumerate(requirements)),
+        waivers=tuple(_waiver(as_object(item), places) for item in as_list(core.get("waivers"))),
         notes=tuple(_note(str(item)) for item in as_list(core.get("notes"))),
         inputs=_inputs(inputs),
         checkers=tuple((name, str(version)) for name, version in as_object(core.get("checkers")).items()),
@@ -141,7 +154,6 @@ def _requirement(item: Mapping[str, JsonValue], anchor: str, places: Mapping[str
         ("required", str(item.get("required") or "")),
         ("observed", observed),
         ("left open", ", ".join(map(str, as_list(item.get("any"))))),
-        ("waived by", _text(item.get("waived_by"))),
         ("can change on", _text(item.get("next_expiry"))),
         ("fix", str(item.get("fix") or "")),
         ("policy line", ":".join(str(at[name]) for name in ("file", "line") if at.get(name) is not None)),
@@ -152,13 +164,32 @@ def _requirement(item: Mapping[str, JsonValue], anchor: str, places: Mapping[str
         capability=_text(item.get("capability")),
         badge=status_badge(str(item.get("status"))),
         outcome=outcome,
-        code=str(item.get("code")),
+        code=", ".join(map(str, as_list(item.get("codes")))) or str(item.get("code")),
         facts=tuple((label, text) for label, text in facts if text),
         evidence=tuple(_weighed(found, places, observed) for found in weighed if found.get("used") is True),
         considered=tuple(_weighed(found, places, observed) for found in weighed if found.get("used") is not True),
         holds=outcome == "pass",
         applies=outcome != "not-applicable",
+        waived_by=_text(item.get("waived_by")),
     )
+
+
+def _waiver(item: Mapping[str, JsonValue], places: Mapping[str, int]) -> Waiver:
+    payload = str(item.get("payload"))
+    facts = (
+        ("requirement", _text(item.get("requirement"))),
+        ("codes", ", ".join(map(str, as_list(item.get("codes"))))),
+        ("reason", _text(item.get("reason"))),
+        ("ticket", _text(item.get("ticket"))),
+        ("asked by", _text(item.get("requested_by"))),
+        ("approved by", ", ".join(map(str, as_list(item.get("approved_by")))) or "nobody"),
+        ("holds from", _text(item.get("not_before"))),
+        ("until", _text(item.get("expires"))),
+        ("entry", _text(places.get(payload))),
+        ("payload", payload),
+    )
+    name = _named(item) if "id" in item else "a waiver that cannot be read"
+    return Waiver(name, tuple((label, text) for label, text in facts if text), item.get("used") is True, _text(item.get("why")))
 
 
 def _weighed(item: Mapping[str, JsonValue], places: Mapping[str, int], observed: str) -> Weighed:
