@@ -9,14 +9,14 @@ from program import Program
 ROOT = Path(__file__).parents[2]
 READ = (
     "contract.yaml",
-    "docs/countermark@1.lock.json",
+    "docs/countermark@2.lock.json",
     "attestations/countermark/attestations/codes.py",
     "apps/countermark/cli/entry.py",
     "apps/countermark/actions/templates/policy.yaml",
     "apps/countermark/actions/demo/policies",
     "ledger/countermark/ledger/schema.py",
     "ledger/countermark/ledger/leaf.py",
-    "migrations/countermark/migrations/versions/r0001_first_schema.py",
+    "migrations/countermark/migrations/versions/r0002_refused_types.py",
     "docs",
     "examples",
     "README.md",
