@@ -8,12 +8,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.ledger import append, bulk, gate, reads
+from benchmarks.ledger import append, bulk, exports, gate, reads
 from benchmarks.ledger.rows import Row
 from benchmarks.ledger.world import fill
 from countermark.actions.init import initialise
 
-WORKS = ("append", "import", "audit", "proofs", "look-ups", "gate")
+WORKS = ("append", "import", "audit", "proofs", "look-ups", "export", "gate")
 
 
 def main() -> int:
@@ -52,7 +52,7 @@ def measured(folder: Path, options: argparse.Namespace) -> Iterator[Row]:
         yield from append.measure(folder, options.rounds, options.each)
     if "import" in works:
         yield from bulk.measure(folder, options.imported)
-    if not {"audit", "proofs", "look-ups", "gate"} & set(works):
+    if not set(WORKS[2:]) & set(works):
         return
     workspace = initialise(folder / "read").workspace
     fill(workspace, options.entries)
@@ -62,6 +62,8 @@ def measured(folder: Path, options: argparse.Namespace) -> Iterator[Row]:
         yield from reads.proofs(folder, workspace, options.entries, options.rounds)
     if "look-ups" in works:
         yield from reads.look_ups(folder, workspace, options.entries, options.rounds)
+    if "export" in works:
+        yield from exports.measure(folder, workspace, options.entries)
     if "gate" in works:
         yield from gate.measure(workspace, options.entries, options.rounds)
 
