@@ -12,11 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-from referencing import Registry
-from referencing.exceptions import Unresolvable
-
 from countermark.attestations import jsontext
 from countermark.attestations.codes import Outcome
 from countermark.attestations.errors import InputError
@@ -104,6 +99,11 @@ def _no_fence(_required: str, text: str, _steps: Sequence[str]) -> Ruled:
 
 def _json_schema(required: str, text: str, _steps: Sequence[str]) -> Ruled:
     """The whole response is one JSON text, strictly read, and valid under the schema (Draft 2020-12). No reference is ever fetched."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
     try:
         schema: Any = json.loads(required)
         Draft202012Validator.check_schema(schema)
