@@ -12,6 +12,7 @@ from countermark.attestations.release import __version__
 from countermark.cli import (
     attest,
     benchmark,
+    compare,
     contract,
     db,
     demo,
@@ -83,6 +84,7 @@ app.command("explain")(gate.explain_image)
 app.command("search")(search.search)
 app.add_typer(query.app, name="query")
 app.command("diff")(diff.diff)
+app.command("compare")(compare.compare)
 ledger.app.command("prove")(ledger_files.prove)
 ledger.app.command("export")(ledger_files.export)
 ledger.app.command("backup")(ledger_files.backup)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from countermark.attestations.codes import ExitCode, Outcome
 from countermark.contracts.adapters.rates import DECODE, Operands, middle, recomputing
 
-from .evidence_records import Record, checkers, copies, outcomes, sha256
+from .evidence_records import PLACES, Record, checkers, copies, outcomes, sha256
 
 Change = Callable[[Any], None]
 PASSING, FAILING, OPEN = (("output.contract", outcome) for outcome in ("pass", "fail", "inconclusive"))
@@ -215,3 +215,16 @@ def test_without_a_kind_the_explainer_claims_nothing_of_any_image() -> None:
         ExitCode.CANNOT_TELL,
         {"image.id-kind", "bench.denominator-declared"},
     )
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", ["explainer", "campaign"])
+def test_the_serving_claim_of_a_published_rate_is_denied_by_the_benchmark_rules(place: str, name: str) -> None:
+    reading = PLACES[place]()[name].read()
+    rates = [claim for claim in reading.claims if claim["capability"] == "decode.rate"]
+    told = set(checkers(reading))
+    assert {"bench.repetitions", "bench.attainable-significance", "bench.output-length-band", "bench.quality-attached"} <= told
+    assert name == "campaign" or {"bench.denominator-declared", "bench.recompute"} <= told
+    assert {claim["claim"] for claim in rates} == {"research-only"}
+    skipped = [finding for finding in reading.findings if finding.checker == "quality.skipped-declared"]
+    assert {finding.outcome for finding in skipped} == {Outcome.SKIPPED}

@@ -16,6 +16,7 @@ from countermark.contracts.adapters.rates import DECODE, FORMULAS, Operands, clo
 from countermark.contracts.adapters.reading import Claim, Reference
 from countermark.contracts.adapters.strict_output import RULES, judge_failures, same_failures, skipped_roll_ups, tell_failures
 from countermark.contracts.adapters.tables import Table
+from countermark.contracts.measurements.serving_claim import MIN_BOOTS, MIN_REPEATS
 
 REPORT: Final = "quality-report.json"
 BAND: Final = 0.10
@@ -28,7 +29,7 @@ class Campaign(Adapter):
     """Reads each arm: its rates from their operands, its strict failures from their texts."""
 
     name = "campaign-comparison"
-    version = 1
+    version = 2
     tables = (
         Table(
             ("in an arm", "gives"),
@@ -186,6 +187,7 @@ def _few(notes: Notes, arm: Field, n: int) -> None:
             fix="do not quote the rate without its quality verdict",
         )
     few_pairs(notes, arm["rows"], n)
+    one_run_each(notes, arm["rows"], n)
 
 
 def few_pairs(notes: Notes, at: Field, n: int) -> None:
@@ -199,6 +201,18 @@ def few_pairs(notes: Notes, at: Field, n: int) -> None:
             observed=f"n = {n}, different prompts of one arm",
             fix="repeat each prompt over several boots",
         )
+
+
+def one_run_each(notes: Notes, at: Field, tasks: int) -> None:
+    """Warn that several prompts are no repetitions of one: each ran once, and the server was started once or nobody says how often."""
+    notes.warn(
+        at,
+        Code.RUNS_TOO_FEW,
+        "bench.repetitions",
+        required=f"{MIN_REPEATS} runs of each task, over {MIN_BOOTS} server starts",
+        observed=f"{tasks} different prompts, each once; no server start is named",
+        fix="repeat each prompt over several server starts, and record which ran in which",
+    )
 
 
 def output_band(notes: Notes, at: Field, totals: Mapping[str, int]) -> None:

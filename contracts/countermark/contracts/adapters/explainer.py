@@ -22,7 +22,7 @@ class Explainer(Adapter):
     """Reads each arm: retrieval, output contract, decode rate."""
 
     name = "source-backed-explainer"
-    version = 1
+    version = 2
     tables = (
         Table(
             ("in the record", "gives"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from countermark.attestations.codes import Code, Outcome, Severity
-from countermark.contracts.adapters.campaign import arm_rate, few_pairs, output_band
+from countermark.contracts.adapters.campaign import arm_rate, few_pairs, one_run_each, output_band
 from countermark.contracts.adapters.explainer_arms import Arm, scope_of
 from countermark.contracts.adapters.fields import Field, shown
 from countermark.contracts.adapters.notes import Notes, settle
@@ -120,4 +120,6 @@ def across_arms(notes: Notes, root: Field, arms: Mapping[str, Arm]) -> None:
     told = {name: found for name, found in counts.items() if found}
     output_band(notes, root["reported_results"], {name: sum(found) for name, found in told.items()})
     if told:
-        few_pairs(notes, root["reported_results"], min(map(len, told.values())))
+        tasks = min(map(len, told.values()))
+        few_pairs(notes, root["reported_results"], tasks)
+        one_run_each(notes, root["reported_results"], tasks)
