@@ -52,7 +52,7 @@ def audit_report(report: "AuditReport") -> Report:
         evaluated=report.evaluated,
         of=report.of,
         findings=report.findings,
-        not_evaluated=report.left_out,
+        not_evaluated=(*report.left_out, *([f"payloads of {report.withheld} entries, which were withheld"] if report.withheld else [])),
         ledger={
             "origin": report.origin,
             "size": report.size,

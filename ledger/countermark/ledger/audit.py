@@ -221,6 +221,7 @@ class _Audit:
             protected_to=protected_to,
             held_by=tuple(sorted(who for who, size in self.holders.items() if size == protected_to)),
             left_out=tuple(self._left_out()),
+            withheld=entries.erased,
         )
 
     def _left_out(self) -> Iterator[str]:

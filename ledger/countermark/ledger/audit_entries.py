@@ -64,6 +64,8 @@ class EntryAudit:
     bundles: set[bytes] = field(default_factory=set)
     last_notice: bytes = NO_HASH
     genesis: bytes | None = None
+    unread: set[int] = field(default_factory=set)
+    erased: int = 0
     key_events: list[Entry] = field(default_factory=list)
     complete: bool = False
 
@@ -163,6 +165,7 @@ class EntryAudit:
         if stored.payload_sha256 != leaf.payload_sha256:
             size, data = self.ledger.row(_PAYLOAD, leaf.payload_sha256) or (None, None)
         if data is None:
+            self.unread.update({stored.index} if stored.index >= self.since else ())
             self.missing.setdefault(leaf.payload_sha256, []).append(stored.index)
             return None
         if not isinstance(data, bytes) or sha256(data).digest() != leaf.payload_sha256:
@@ -191,6 +194,8 @@ class EntryAudit:
     def _check_derived(self, stored: _Stored, leaf: Leaf, payload: bytes, rows: "tuple[list[Any], ...]") -> None:
         """The derived rows and the notice flag follow from the payload."""
         derived = derive(leaf.kind, leaf.payload_type, payload)
+        if derived.unreadable:
+            self.findings.add(Code.MALFORMED, "payload", f"it was signed as a statement: {derived.unreadable}", entry=stored.index)
         self._see(stored, derived.notice == leaf.notice, "notices", "the notice flag is not what the payload calls for")
         erased = withheld(leaf.kind, payload)
         if erased:
@@ -204,6 +209,7 @@ class EntryAudit:
     def _report_missing(self) -> None:
         for digest, entries in self.missing.items():
             if digest in self.withheld:
+                self.erased += len(self.unread.intersection(entries))
                 for entry in entries:
                     self.findings.add(Code.WITHHELD, "payload", "the payload was withheld", entry=entry, severity=Severity.INFO)
             else:

@@ -54,7 +54,8 @@ _FIXES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """The result of one audit. `evaluated` of `of` entries were checked in full; `left_out` says what was not to be checked.
+    """The result of one audit. `evaluated` of `of` entries were checked in full; `left_out` says what was not to be checked, and
+    `withheld` of how many entries the payload was erased with a signed notice, so that the leaf alone remains to be checked.
 
     `protected_to` is the size of the newest checkpoint that somebody outside holds and that this ledger continues, and `held_by` are
     those who hold it; none when the audit was shown none.
@@ -71,16 +72,17 @@ class AuditReport:
     protected_to: int | None
     held_by: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    withheld: int = 0
 
     @property
     def exit(self) -> ExitCode:
-        """YES only if something was evaluated, all of it, and no finding blocks."""
+        """YES only if something was evaluated, all of it that is to be had, and no finding blocks."""
         blocking = [EXITS.get(finding.code, ExitCode.CANNOT_TELL) for finding in self.findings if finding.severity is Severity.BLOCK]
         if blocking:
             return ExitCode.first_of(blocking)
         if not self.of:
             return ExitCode.NOTHING
-        return ExitCode.YES if self.evaluated == self.of else ExitCode.CANNOT_TELL
+        return ExitCode.YES if self.evaluated + self.withheld == self.of else ExitCode.CANNOT_TELL
 
 
 def write_record(report: AuditReport, ledger: Path, by: str, audited_ms: int) -> Path:
@@ -143,12 +145,12 @@ class Findings:
         if entry is not None:
             entries.append(range(entry, entry + 1))
 
-    def extend(self, code: Code, checker: str, observed: str, entries: Iterable[int]) -> None:
+    def extend(self, code: Code, checker: str, observed: str, entries: Iterable[int], *, required: str | None = None) -> None:
         """Record one observation at each of `entries`; nothing when there are none."""
         spans = [entries] if isinstance(entries, range) else [range(entry, entry + 1) for entry in entries]
         if any(spans):
-            self.add(code, checker, observed)
-            self._seen[_What(code, checker, observed, None, Severity.BLOCK)] += filter(None, spans)
+            self.add(code, checker, observed, required=required)
+            self._seen[_What(code, checker, observed, required, Severity.BLOCK)] += filter(None, spans)
 
     def result(self) -> tuple[Finding, ...]:
         """All findings, in the order in which the first of each was seen."""

@@ -150,9 +150,9 @@ def check_growth_since(held: Checkpoint, size: int, roots: Roots, intact: bool, 
         observed = f"the ledger has {size} entries; a checkpoint held outside it says {held.size}"
         findings.extend(Code.ROLLBACK, checker, observed, range(size, held.size))
     elif roots.at(held.size) != held.root:
-        code = Code.SPLIT_VIEW if intact else Code.TAMPERED
-        observed = f"at {held.size} entries the ledger has another root than a checkpoint held outside it"
-        findings.extend(code, checker, observed, range(held.size))
+        code, found = Code.SPLIT_VIEW if intact else Code.TAMPERED, roots.at(held.size)
+        observed = f"at {held.size} entries the ledger has the root {found.hex() if found else 'none'}"
+        findings.extend(code, checker, observed, range(held.size), required=f"{held.root.hex()}, as a checkpoint held outside it says")
     return held.size <= size and roots.at(held.size) == held.root
 
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from countermark.attestations import jsontext
 from countermark.attestations.codes import Outcome
 from countermark.attestations.digests import Digest, DigestKind
-from countermark.attestations.envelope import is_statement_type
+from countermark.attestations.envelope import MAX_PAYLOAD, is_statement_type
 from countermark.attestations.errors import InputError
 from countermark.attestations.located import JsonValue, as_list, as_object
 from countermark.attestations.outcomes import outcome_of
@@ -47,12 +47,14 @@ class SubjectRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """What follows from the bytes of a payload."""
+    """What follows from the bytes of a payload. `unreadable` says why one that was signed as a statement is no strict JSON: two readers
+    could read two things."""
 
     notice: bool
     subjects: tuple[SubjectRow, ...] = ()
     predicate_type: str | None = None
     key_event: KeyEvent | None = None
+    unreadable: str | None = None
 
 
 def derive(kind: EntryKind, payload_type: str, payload: bytes) -> Derived:
@@ -82,8 +84,16 @@ def _of_statement(payload: bytes) -> Derived:
         statement = Statement.parse(payload, "payload")
     except InputError:
         # It can neither deny nor allow anything; admission refuses it, but for the legacy layouts and links that share the media type.
-        return Derived(notice=False)
+        return Derived(notice=False, unreadable=_unreadable(payload))
     return Derived(_is_notice(statement), _rows(_references(statement)), statement.predicate_type)
+
+
+def _unreadable(payload: bytes) -> str | None:
+    try:
+        jsontext.loads(payload, "payload", limit=MAX_PAYLOAD)
+    except InputError as error:
+        return error.message
+    return None
 
 
 def _is_notice(statement: Statement) -> bool:
