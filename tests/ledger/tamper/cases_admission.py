@@ -23,7 +23,8 @@ from countermark.attestations.codes import Code, ExitCode
 from countermark.attestations.envelope import MAX_PAYLOAD, PAYLOAD_TYPE, pae
 from countermark.attestations.keys import PublicKey, Signer
 from countermark.ledger.leaf import EntryKind, Leaf
-from countermark.ledger.note import MAX_NOTE_BYTES, open_checkpoint
+from countermark.ledger.note import open_checkpoint
+from countermark.ledger.signed_note import MAX_NOTE_BYTES
 from countermark.ledger.submission import Submission
 
 from .lab import Lab, Look, Seen, all_of, asked, audited, case, of_report
@@ -52,9 +53,9 @@ def _imported(world: World, texts: Iterable[str]) -> list[Look]:
 
     def looking(path: str) -> Look:
         def look() -> Seen:
-            done = import_files(world.workspace, [path], lambda _: None)
+            done = import_files(world.workspace, [path], lambda _: None, workers=1)
             (refused,) = done.refused or (None,)
-            return Seen(ExitCode.YES) if refused is None or refused.error is None else Seen(refused.exit, ((refused.error.code, "", ""),))
+            return Seen(refused.exit, ((refused.finding.code, "", ""),)) if refused else Seen(ExitCode.YES)
 
         return look
 
