@@ -1,4 +1,4 @@
-"""`countermark ledger prove|export|backup|restore`: what leaves a ledger as files, and comes back."""
+"""`countermark ledger prove|export|backup|restore|reindex`: what leaves a ledger as files, comes back, and is built again."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from countermark.actions.backups import Restored
     from countermark.ledger.backup import Manifest
     from countermark.ledger.export import Exported
+    from countermark.ledger.reindex import Reindexed
 
 
 def prove(
@@ -137,3 +138,31 @@ def restore_report(done: "Restored") -> Report:
     if done.incarnation:
         text += f"\n{done.incarnation.told()}"
     return Report(evaluated=1, of=1, findings=done.findings, ledger=done.head.to_json(), text=text, extra={"entry": done.entry})
+
+
+def reindex(ledger: LedgerOption = DEFAULT_LEDGER, output: OutputOption = []) -> None:
+    """Build the tables that look-ups use again, from the payloads that were signed. What was altered beyond that stays visible."""
+
+    def act() -> Report:
+        from countermark.actions.reindexing import reindex_ledger
+        from countermark.actions.workspace import Workspace
+
+        return reindex_report(reindex_ledger(Workspace.at(ledger)))
+
+    finish("ledger reindex", output, act)
+
+
+def reindex_report(done: "Reindexed") -> Report:
+    """How many entries had other rows, and what nothing vouches for."""
+    from countermark.attestations.codes import ExitCode
+
+    size = done.head.size
+    return Report(
+        exit=ExitCode.TAMPERED if done.findings else ExitCode.YES,
+        evaluated=size,
+        of=size,
+        findings=done.findings,
+        ledger=done.head.to_json(),
+        text=f"{done.changed} of {size} entries had other rows; they are as their payloads call for now",
+        extra={"changed": done.changed},
+    )
