@@ -62,7 +62,7 @@ class Decided:
 
 def gate(workspace: Workspace, asked: Asked) -> Decided:
     """Decide about each subject. Raises typed errors for what is not a decision: bad documents, no ledger, tampering."""
-    documents = _documents(workspace, asked)
+    documents = documents_of(workspace, asked)
     policy, trust = documents.policy, documents.trust
     with open_reader(workspace, trust) as reader:
         if asked.at:
@@ -131,7 +131,8 @@ class Decider:
         return Counter(subject for item in found for subject in set(item.subjects))
 
 
-def _documents(workspace: Workspace, asked: Asked) -> Documents:
+def documents_of(workspace: Workspace, asked: Asked) -> Documents:
+    """The policy with all that it is read with. Raises typed errors for what is no policy, or is not here."""
     if asked.policy is None and not asked.requires:
         raise UsageError(Code.NOTHING_EVALUATED, "nothing is required of the image", fix="give --policy FILE or --require CAPABILITY@k=v")
     data = read_file(asked.policy) if asked.policy else b""

@@ -40,6 +40,7 @@ from countermark.cli import (
     verify_export,
     verify_ledger,
     verify_vsa,
+    waiver,
     witness,
 )
 from countermark.cli.output import Settings, complain
@@ -81,6 +82,7 @@ app.add_typer(restore.app, name="restore")
 app.add_typer(quality.app, name="quality")
 app.command("gate")(gate.gate)
 app.command("explain")(gate.explain_image)
+app.add_typer(waiver.app, name="waiver")
 app.command("search")(search.search)
 app.add_typer(query.app, name="query")
 app.command("diff")(diff.diff)

@@ -184,6 +184,26 @@ def expiring(
     _answer("query expiring", ask, ledger, trust, output)
 
 
+@app.command("waivers")
+def waivers(
+    every: Annotated[bool, typer.Option("--all", help="Those too that are expired, taken back, orphaned or invalid.")] = False,
+    policy: PolicyOption = None,
+    effective_time: TimeOption = None,
+    at: AtOption = None,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    trust: TrustOption = None,
+    output: OutputOption = [],
+) -> None:
+    """Which waivers exist, who asked, who approved, when they end, which are orphaned."""
+
+    def ask(workspace: "Workspace") -> "Listing":
+        from countermark.actions.queries.waivers import waivers_listing
+
+        return waivers_listing(workspace, when(effective_time, at), policy, every=every)
+
+    _answer("query waivers", ask, ledger, trust, output)
+
+
 @app.command("views")
 def views() -> None:
     """Print SQL that makes temporary, read-only views; see docs/sql-views.md."""

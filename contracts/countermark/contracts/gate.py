@@ -82,7 +82,7 @@ def decide(question: Question) -> Decision:
 
 def _barrier(question: Question, names: Names, evidence: Evidence) -> Answer | None:
     """What is true of the image whatever is asked of it: nobody knows it, it is rejected, or it is of the wrong kind."""
-    if not _is_known(names, evidence):
+    if not is_known(names, evidence):
         observed = f"no record of the ledger names {question.subject}"
         return Answer(Status.UNQUALIFIED, Code.SUBJECT_UNKNOWN, observed, "record the image, or correct the digest")
     rejections = [rejection for rejection in Rejection.standing(names, evidence) if rejection.image_wide]
@@ -97,7 +97,7 @@ def _barrier(question: Question, names: Names, evidence: Evidence) -> Answer | N
     return _other_image(question.policy.profile, names) or _platform(question.policy.platform, names)
 
 
-def _is_known(names: Names, evidence: Evidence) -> bool:
+def is_known(names: Names, evidence: Evidence) -> bool:
     """Whether anything was said of the image itself; that somebody decided about it, or waived something of it, says nothing."""
     told = (entry for entry in evidence.entries if entry.statement.predicate_type not in _SAY_NOTHING)
     if names.mentioned or any(entry.may_be_about(names.subject) for entry in told):

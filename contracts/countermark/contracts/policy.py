@@ -40,11 +40,21 @@ _OF_THE_IMAGE: Final = frozenset({*_NEVER_WAIVE, Code.SUBJECT_KIND, Code.SUBJECT
 
 @dataclass(frozen=True, slots=True)
 class WaiverRules:
-    """What may be waived: requirement ids, codes that never are, and the longest life in days."""
+    """What may be waived under a policy: of its requirements, by id; but for some codes; for so many days at most."""
 
+    policy: str
+    requirements: frozenset[str]
     waivable: frozenset[str]
     never: frozenset[Code]
     max_days: int
+
+    @classmethod
+    def of(cls, document: Document) -> Self:
+        """Build from a validated ReleasePolicy, whatever it refers to."""
+        spec: dict[str, Any] = document.spec
+        requirements = frozenset(item["id"] for item in spec["requires"])
+        never = frozenset(map(Code, spec["never_waive"])) | _OF_THE_IMAGE
+        return cls(document.id, requirements, frozenset(spec["waivable"]), never, spec["waiver_max_days"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +95,7 @@ class ReleasePolicy:
             spec["subject"].get("platform"),
             spec["trust"],
             requires,
-            WaiverRules(frozenset(spec["waivable"]), frozenset(map(Code, spec["never_waive"])) | _OF_THE_IMAGE, spec["waiver_max_days"]),
+            WaiverRules.of(document),
             catalogue,
             profile,
         )

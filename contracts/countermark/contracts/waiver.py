@@ -15,8 +15,20 @@ from countermark.attestations.located import JsonValue, as_object
 from countermark.attestations.times import Instant
 from countermark.attestations.trust import TrustPolicy
 from countermark.contracts.evidence import APPROVER, Entry, conflicted
-from countermark.contracts.policy import ReleasePolicy
+from countermark.contracts.policy import WaiverRules
 from countermark.contracts.requirement import DAY_NS
+
+
+class Objection(str):
+    """Why a waiver does not count, in words, with the result code that stands for it."""
+
+    code: Code
+
+    def __new__(cls, why: str, code: Code) -> Self:
+        """The words and the code."""
+        made = super().__new__(cls, why)
+        made.code = code
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,49 +89,51 @@ def claimed_subject(document: JsonValue) -> Digest | None:
     return Digest.stated(as_object(as_object(document).get("spec")).get("subject"))
 
 
-def faults(waiver: Waiver, trust: TrustPolicy) -> Iterator[str]:
+def faults(waiver: Waiver, trust: TrustPolicy) -> Iterator[Objection]:
     """What is wrong with a waiver whatever the policy says: it has no life, or is approved by nobody else than who asks."""
     if waiver.not_before > waiver.expires:
-        yield f"it ends at {waiver.expires}, before it begins at {waiver.not_before}"
+        yield Objection(f"it ends at {waiver.expires}, before it begins at {waiver.not_before}", Code.BAD_TIME)
     if trust.single_operator:
-        yield "the trust policy says that one person holds all roles, so nobody else can have approved it"
+        yield Objection("the trust policy says that one person holds all roles, so nobody else can have approved it", Code.SEPARATION)
     if waiver.requested_by not in trust.principals:
-        yield f"{waiver.requested_by}, who asks, is no principal of the trust policy"
+        yield Objection(f"{waiver.requested_by}, who asks, is no principal of the trust policy", Code.UNKNOWN_NAME)
     if not waiver.approved_by:
-        yield "it names nobody who approves it"
+        yield Objection("it names nobody who approves it", Code.THRESHOLD)
     if waiver.requested_by in waiver.approved_by:
-        yield f"{waiver.requested_by} asks and approves"
+        yield Objection(f"{waiver.requested_by} asks and approves", Code.SEPARATION)
     approver = trust.roles.get(APPROVER)
     apart = conflicted(trust, APPROVER)
     for name in waiver.approved_by:
         if approver is None or name not in approver.members:
-            yield f"{name} is no approver of the trust policy"
+            yield Objection(f"{name} is no approver of the trust policy", Code.ROLE)
         elif name in apart:
-            yield f"{name} is both {APPROVER} and {apart[name]}, which the trust policy keeps apart"
+            yield Objection(f"{name} is both {APPROVER} and {apart[name]}, which the trust policy keeps apart", Code.SEPARATION)
 
 
-def out_of_bounds(waiver: Waiver, policy: ReleasePolicy) -> Iterator[str]:
+def out_of_bounds(waiver: Waiver, rules: WaiverRules) -> Iterator[Objection]:
     """What the policy does not allow: another policy's, a requirement that it does not have or let waive, codes, too long a life."""
-    rules = policy.waivers
-    if waiver.policy != policy.id:
-        yield f"it is for policy {waiver.policy}, and this is {policy.id}"
+    if waiver.policy != rules.policy:
+        yield Objection(f"it is for policy {waiver.policy}, and this is {rules.policy}", Code.UNKNOWN_NAME)
         return
-    if waiver.requirement not in {item.id for item in policy.requires}:
-        yield f"policy {policy.id} has no requirement {waiver.requirement}"
+    if waiver.requirement not in rules.requirements:
+        yield Objection(f"policy {rules.policy} has no requirement {waiver.requirement}", Code.UNKNOWN_NAME)
     elif waiver.requirement not in rules.waivable:
-        yield f"policy {policy.id} does not let {waiver.requirement} be waived"
+        yield Objection(f"policy {rules.policy} does not let {waiver.requirement} be waived", Code.UNSUPPORTED)
     if set(waiver.codes) <= rules.never:
-        yield f"{', '.join(waiver.codes)} can never be waived"
+        yield Objection(f"{', '.join(waiver.codes)} can never be waived", Code.UNSUPPORTED)
     if waiver.expires.ns - waiver.not_before.ns > rules.max_days * DAY_NS:
-        yield f"it lasts from {waiver.not_before} to {waiver.expires}, longer than the {rules.max_days} days of policy {policy.id}"
+        yield Objection(
+            f"it lasts from {waiver.not_before} to {waiver.expires}, longer than the {rules.max_days} days of policy {rules.policy}",
+            Code.BAD_TIME,
+        )
 
 
-def out_of_time(waiver: Waiver, now: Instant) -> Iterator[str]:
+def out_of_time(waiver: Waiver, now: Instant) -> Iterator[Objection]:
     """Whether it has not begun, or is over."""
     if now < waiver.not_before:
-        yield f"it begins at {waiver.not_before}"
+        yield Objection(f"it begins at {waiver.not_before}", Code.STALE)
     if waiver.is_over(now):
-        yield f"it ended at {waiver.expires}"
+        yield Objection(f"it ended at {waiver.expires}", Code.STALE)
 
 
 def approvals(waiver: Waiver, entry: Entry | None, trust: TrustPolicy) -> tuple[str, ...]:
@@ -131,13 +145,15 @@ def approvals(waiver: Waiver, entry: Entry | None, trust: TrustPolicy) -> tuple[
     return tuple(name for name in waiver.approved_by if name in able & entry.vouching)
 
 
-def unapproved(waiver: Waiver, entry: Entry | None, trust: TrustPolicy) -> Iterator[str]:
+def unapproved(waiver: Waiver, entry: Entry | None, trust: TrustPolicy) -> Iterator[Objection]:
     """Who of those named has not approved it, and whether those who have are enough; thresholds count principals."""
     approver, given = trust.roles.get(APPROVER), approvals(waiver, entry, trust)
     missing = [name for name in waiver.approved_by if name not in given and name != waiver.requested_by]
     if missing:
-        yield f"not approved by {', '.join(missing)}"
+        yield Objection(f"not approved by {', '.join(missing)}", Code.THRESHOLD)
     if approver and not approver.met_by(given):
-        yield f"role {APPROVER} needs {approver.k} of {len(set(approver.members))} principals, {len(given)} approve"
+        yield Objection(
+            f"role {APPROVER} needs {approver.k} of {len(set(approver.members))} principals, {len(given)} approve", Code.THRESHOLD
+        )
     if entry and approver and entry.statement.predicate_type not in approver.makes:
-        yield f"the trust policy lets no {APPROVER} make waivers"
+        yield Objection(f"the trust policy lets no {APPROVER} make waivers", Code.SIGNER_UNTRUSTED)

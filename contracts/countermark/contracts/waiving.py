@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest
 from countermark.attestations.errors import InputError
 from countermark.attestations.predicate_types import PredicateName
@@ -16,7 +17,7 @@ from countermark.contracts.aliases import Names
 from countermark.contracts.decision import Result
 from countermark.contracts.evidence import Entry, Evidence
 from countermark.contracts.policy import ReleasePolicy
-from countermark.contracts.waiver import Waiver, approvals, claimed_subject, faults, out_of_bounds, out_of_time, unapproved
+from countermark.contracts.waiver import Objection, Waiver, approvals, claimed_subject, faults, out_of_bounds, out_of_time, unapproved
 from countermark.contracts.weighed import WeighedWaiver
 
 SHOWN_ELSEWHERE: Final = 4
@@ -73,45 +74,45 @@ class Waiving:
 
     def _weigh(self, entry: Entry, read: Waiver | InputError, result: Result | None) -> WeighedWaiver:
         if isinstance(read, InputError):
-            return WeighedWaiver(entry.index, entry.payload, None, (), (f"it is no whole waiver: {read}",))
+            return WeighedWaiver(entry.index, entry.payload, None, (), (Objection(f"it is no whole waiver: {read}", read.code),))
         why = (*self.objections(entry, read), *(_not_covering(read, result, self.policy) if result else ()))
         return WeighedWaiver(entry.index, entry.payload, read, approvals(read, entry, self.evidence.trust), why)
 
-    def objections(self, entry: Entry | None, waiver: Waiver) -> Iterator[str]:
+    def objections(self, entry: Entry | None, waiver: Waiver) -> Iterator[Objection]:
         """Everything that keeps a waiver from counting for this image under this policy now, but for how the requirement stands."""
         trust = self.evidence.trust
         yield from _wrong_image(entry, waiver, self.names.subject)
         yield from faults(waiver, trust)
-        yield from out_of_bounds(waiver, self.policy)
+        yield from out_of_bounds(waiver, self.policy.waivers)
         yield from out_of_time(waiver, self.now)
         yield from unapproved(waiver, entry, trust)
         taken_back = self.evidence.taken_back(entry) if entry else None
         if taken_back:
-            yield f"taken back by {taken_back.signer}"
+            yield Objection(f"taken back by {taken_back.signer}", Code.STALE)
 
 
-def _wrong_image(entry: Entry | None, waiver: Waiver, subject: Digest) -> Iterator[str]:
+def _wrong_image(entry: Entry | None, waiver: Waiver, subject: Digest) -> Iterator[Objection]:
     if waiver.subject != subject:
-        yield f"it names {waiver.subject}, not this image's {subject.kind}:sha256:{subject.hex[:12]}…"
+        yield Objection(f"it names {waiver.subject}, not this image's {subject.kind}:sha256:{subject.hex[:12]}…", Code.SUBJECT_MISMATCH)
     if entry and not entry.is_about(waiver.subject):
-        yield "its subject is another image than the one it names"
+        yield Objection("its subject is another image than the one it names", Code.SUBJECT_MISMATCH)
 
 
-def _not_covering(waiver: Waiver, result: Result, policy: ReleasePolicy) -> Iterator[str]:
+def _not_covering(waiver: Waiver, result: Result, policy: ReleasePolicy) -> Iterator[Objection]:
     """Why it does not cover how a requirement stands."""
     if not result.evaluated:
-        yield f"{result.id} does not apply"
+        yield Objection(f"{result.id} does not apply", Code.NOTHING_EVALUATED)
     elif result.satisfied:
-        yield f"{result.id} holds"
+        yield Objection(f"{result.id} holds", Code.NOTHING_EVALUATED)
     elif result.waived_by:
-        yield f"{result.id} is waived by {result.waived_by} already"
+        yield Objection(f"{result.id} is waived by {result.waived_by} already", Code.DUPLICATE)
     else:
         uncovered = [code for code in result.every_code if code not in waiver.codes]
         never = [code for code in result.every_code if code in policy.waivers.never]
         if uncovered:
-            yield f"it covers {', '.join(waiver.codes)}, and {result.id} fails with {', '.join(uncovered)}"
+            yield Objection(f"it covers {', '.join(waiver.codes)}, and {result.id} fails with {', '.join(uncovered)}", uncovered[0])
         if never:
-            yield f"{', '.join(never)} can never be waived"
+            yield Objection(f"{', '.join(never)} can never be waived", never[0])
 
 
 def _read(entry: Entry) -> Waiver | InputError:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from countermark.attestations.digests import Digest
-from countermark.contracts.waiver import Waiver
+from countermark.contracts.waiver import Objection, Waiver
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class WeighedWaiver:
     payload: Digest
     waiver: Waiver | None
     approved_by: tuple[str, ...]
-    why: tuple[str, ...]
+    why: tuple[Objection, ...]
 
     @property
     def used(self) -> bool:

@@ -74,8 +74,9 @@ def expiring_listing(workspace: Workspace, asked: Asked, within: str) -> Listing
 def _rows(view: View, decision: Decision, last: Instant) -> Iterator[ExpiryRow]:
     """Of one image, the requirements that stop holding by `last`, and those that do not hold."""
     for result in decision.requirements:
-        expires = result.next_expiry if result.satisfied else None
-        if not result.evaluated or (result.satisfied and (expires is None or expires > last)):
+        goes_on = result.satisfied or result.waived_by is not None
+        expires = result.next_expiry if goes_on else None
+        if not result.evaluated or (goes_on and (expires is None or expires > last)):
             continue
         yield ExpiryRow(
             decision.subject,
@@ -85,9 +86,9 @@ def _rows(view: View, decision: Decision, last: Instant) -> Iterator[ExpiryRow]:
             result.code,
             expires,
             (expires.ns - view.effective_time.ns) // HOUR_NS if expires else None,
-            result.observed,
+            f"waived by {result.waived_by}, which ends then: {result.observed}" if result.waived_by else result.observed,
             tuple(item.index for item in result.evidence if item.used),
-            bearing_of(result.code, holds=result.satisfied),
+            bearing_of(result.code, holds=goes_on),
         )
 
 

@@ -182,8 +182,8 @@ class _Judged:
     def _judge(self, image: Digest, policy: ReleasePolicy, recorded: PastDecision | None) -> None:
         now = self._view.decide(image, policy)
         without = self._view.decide(image, policy, self._taken_back)
-        left = {result.id for result in without.requirements if result.satisfied}
-        falls = tuple(result.id for result in now.requirements if result.satisfied and result.id not in left)
+        left = {result.id for result in without.requirements if result.satisfied or result.waived_by}
+        falls = tuple(result.id for result in now.requirements if (result.satisfied or result.waived_by) and result.id not in left)
         changes = now.verdict != without.verdict
         self.rows.append(
             ImageRow(

@@ -115,8 +115,9 @@ def _rests_on(record: Record) -> Iterator[str]:
             yield str(as_object(as_object(item).get("digest")).get("sha256"))
         return
     if record.statement.predicate_type == PredicateName.DECISION.uri:
-        verdicts = as_object(as_object(predicate.get("core")).get("inputs")).get("contract_verdicts")
-        named = [*PastDecision.of(record).rests_on(), *(node for _, node in walk(verdicts))]
+        inputs = as_object(as_object(predicate.get("core")).get("inputs"))
+        documents = [inputs.get("contract_verdicts"), inputs.get("waivers")]
+        named = [*PastDecision.of(record).rests_on(), *(node for item in documents for _, node in walk(item))]
     for node in named:
         digest = Digest.stated(node)
         if digest and digest.kind is DigestKind.PAYLOAD:
