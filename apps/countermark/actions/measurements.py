@@ -10,6 +10,7 @@ from countermark.actions.evidence import Gatherer
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import Code, Outcome
 from countermark.attestations.digests import Digest
+from countermark.attestations.errors import UsageError
 from countermark.attestations.findings import Finding
 from countermark.attestations.located import JsonValue
 from countermark.attestations.outcomes import quality_outcome
@@ -19,7 +20,7 @@ from countermark.contracts.measurements.judged import JudgedRun
 from countermark.ledger.leaf import EntryKind
 from countermark.ledger.read import LedgerReader
 from countermark.ledger.submission import Submission
-from countermark.recorders.benchmark import BenchmarkRecording, WantedInterval, read_benchmark
+from countermark.recorders.benchmark import BenchmarkRecording, WantedInterval, import_results, read_benchmark
 from countermark.recorders.quality import read_quality
 
 
@@ -33,12 +34,24 @@ class RunRecorded:
 
 
 def record_benchmark(
-    workspace: Workspace, path: Path, binds: Sequence[str], key: str | None, wanted: WantedInterval | None = None
+    workspace: Workspace,
+    paths: Sequence[Path],
+    binds: Sequence[str],
+    key: str | None,
+    wanted: WantedInterval | None = None,
+    frame: Path | None = None,
 ) -> RunRecorded:
-    """Append a benchmark run, signed by a qualifier, unless something in it contradicts something else."""
+    """Append a benchmark run, signed by a qualifier, unless something in it contradicts something else.
+
+    With a `frame` the paths are results of `vllm bench serve`, one each server start; `UsageError` for several files without one.
+    """
     workspace.check_ledger()
-    found = read_benchmark(path, [Binding.parse(text) for text in binds], wanted)
-    return append_benchmark(workspace, found, key)
+    bindings = [Binding.parse(text) for text in binds]
+    if frame:
+        return append_benchmark(workspace, import_results(paths, frame, bindings, wanted), key)
+    if len(paths) > 1:
+        raise UsageError(Code.UNSUPPORTED, "several files are results of one run", fix="give --frame FILE, which says what they do not")
+    return append_benchmark(workspace, read_benchmark(paths[0], bindings, wanted), key)
 
 
 @dataclass(frozen=True, slots=True)

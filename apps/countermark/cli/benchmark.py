@@ -21,7 +21,13 @@ LevelOption = Annotated[str, typer.Option(metavar="DECIMAL", help="The level of 
 
 
 def record(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A benchmark-run document, JSON or YAML.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="A benchmark-run document; or, with --frame, results.")],
+    frame: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The FILEs are results of `vllm bench serve`, one each server start; FILE says what they do not."
+        ),
+    ] = None,
     bind: BindOption = [],
     interval: IntervalOption = None,
     level: LevelOption = "0.95",
@@ -38,7 +44,7 @@ def record(
         from countermark.recorders.benchmark import WantedInterval
 
         wanted = WantedInterval.parse(interval, level) if interval else None
-        return run_report(record_benchmark(Workspace.at(ledger, trust), file, bind, key, wanted))
+        return run_report(record_benchmark(Workspace.at(ledger, trust), files, bind, key, wanted, frame))
 
     finish("record benchmark", output, act, forms=FINDINGS)
 

@@ -1,6 +1,6 @@
 """A benchmark-run document from disk, as the statement to be: whole by its schema, with what was bound, and judged."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -22,6 +22,7 @@ from countermark.contracts.measurements.broken import findings
 from countermark.contracts.measurements.estimate import ORDER_STATISTIC, bootstrap_method, interval, known_method
 from countermark.contracts.measurements.judged import JudgedRun, judge
 from countermark.contracts.measurements.run import BenchmarkRun, decimal
+from countermark.contracts.measurements.vllm_serve import merged
 from countermark.recorders.files import read_bytes
 from countermark.recorders.recording import Recording
 
@@ -85,6 +86,33 @@ def read_benchmark(path: Path, binds: Iterable[Binding] = (), wanted: WantedInte
     """Read a benchmark-run. `InputError` for what is none, and for a binding against it; `CannotTellError` for too few samples."""
     document = Field.of(File(path.name, read_bytes(path, MAX_FILE)))
     return benchmark_of(document, binds, wanted)
+
+
+def import_results(
+    paths: Sequence[Path], frame: Path, binds: Iterable[Binding] = (), wanted: WantedInterval | None = None
+) -> BenchmarkRecording:
+    """Results of `vllm bench serve`, each of one server start by its file's name, as one run; the frame says what they do not.
+
+    The frame is a benchmark-run without observations, boots, repetitions, and without `n` and `value` in its summary, which are computed.
+    Raises as `read_benchmark` does, and `RefusedError` for a result that contradicts itself.
+    """
+    names = [path.name.partition(".")[0] for path in paths]
+    if len(set(names)) < len(names):
+        raise InputError(
+            Code.DUPLICATE_KEY, "two results have one name", at=Location(str(paths[-1])), fix="name each file by its server start"
+        )
+    results = {name: Field.of(File(path.name, read_bytes(path, MAX_FILE))) for name, path in zip(names, paths, strict=True)}
+    document = Field.of(File(frame.name, read_bytes(frame, MAX_FILE)))
+    if not isinstance(document.value, dict):
+        raise InputError(Code.SCHEMA_INVALID, "a frame is an object", at=document.at, fix="see `countermark schema benchmark-run`")
+    stated = {"summary": {}, **document.value}
+    whole = merged(results, {**stated, "summary": {"n": 0, "value": "0", "interval": None, **as_object(stated["summary"])}})
+    checked(PredicateName.BENCHMARK_RUN, replace(document, value=bound(PredicateName.BENCHMARK_RUN, whole, tuple(binds))))
+    run = BenchmarkRun.of(whole)
+    samples = run.samples()
+    if samples:
+        whole["summary"] = {**as_object(whole["summary"]), "n": len(samples), "value": decimal(run.summary.of(samples))}
+    return benchmark_of(replace(document, value=whole), binds, wanted)
 
 
 def benchmark_of(document: Field, binds: Iterable[Binding] = (), wanted: WantedInterval | None = None) -> BenchmarkRecording:
