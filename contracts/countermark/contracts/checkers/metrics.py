@@ -32,6 +32,12 @@ def elements(block: Block, pointer: str) -> list[Found]:
     return found
 
 
+def values(block: Block, parameter: str) -> list[Found]:
+    """What a parameter points at, the elements of a list one by one; `NothingError` for a pointer that finds nothing."""
+    block.all(parameter)
+    return [it for place in texts(block.given.get(parameter)) for it in elements(block, place)]
+
+
 class RankVectors(RecordChecker):
     """Counts the entries of vectors over ranks, and recomputes what is derived from them."""
 

@@ -95,7 +95,7 @@ class Block:
         """The value that a parameter points at; `NothingError` when there is none, also when it says that none is recorded."""
         found = self.maybe(parameter)
         if found is None:
-            raise _missing(self.place(parameter))
+            raise missing(self.place(parameter))
         return found
 
     def maybe(self, parameter: str) -> Found | None:
@@ -123,7 +123,7 @@ class Block:
     def _some(self, pointer: str) -> list[Found]:
         found = self.find(pointer)
         if not found:
-            raise _missing(self.at(pointer))
+            raise missing(self.at(pointer))
         return found
 
 
@@ -141,7 +141,8 @@ def real(found: Found) -> float:
     return float(found.value)
 
 
-def _missing(at: Location) -> NothingError:
+def missing(at: Location) -> NothingError:
+    """The error that nothing stands where it is looked for."""
     message = f"nothing at {at.pointer or 'the place'}"
     return NothingError(Code.NOTHING_EVALUATED, message, at=at, fix="record the value, or correct the pointer in the contract")
 
@@ -152,7 +153,7 @@ def blocks(case: Case, given: Parameters) -> Iterator[Block]:
     for it in records(case, str(given["file"])):
         found = it.parts(each)
         if not found and not _is_empty(it, each):
-            raise _missing(it.at(each))
+            raise missing(it.at(each))
         yield from (Block(case, it, pointer, given) for pointer in found)
 
 

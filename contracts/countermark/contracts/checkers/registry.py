@@ -25,6 +25,17 @@ from countermark.contracts.checkers.benchmarks import (
     Uncertainty,
 )
 from countermark.contracts.checkers.claims import FiveSections, WithinEvidence
+from countermark.contracts.checkers.comparison_records import (
+    Comparable,
+    DistinctInputs,
+    HardwareIdentity,
+    OneDenominator,
+    OneVariable,
+    RegressionThreshold,
+    SameDeployment,
+    SameInputs,
+    SamplingParams,
+)
 from countermark.contracts.checkers.compat import FieldsUnchanged, Pair
 from countermark.contracts.checkers.config_commands import CommandResolved, FlagsForbidden
 from countermark.contracts.checkers.config_keys import KeysAccepted, KeysComplete, TypesStrict, ValueLimits
@@ -48,6 +59,25 @@ from countermark.contracts.checkers.restores import (
     RecomputeEquivalent,
     SemanticOracle,
     StreamDigest,
+)
+from countermark.contracts.checkers.run_identity import BootIdentity, CacheState, DateWindow, HarnessPinned, SourceState, ThinkingMode
+from countermark.contracts.checkers.run_numbers import (
+    BytesPlausible,
+    CoverageExact,
+    FiniteNumbers,
+    HonestTokenCount,
+    MemoryKinds,
+    PercentileSupport,
+    StatisticNamed,
+    UnitConsistent,
+)
+from countermark.contracts.checkers.run_requests import (
+    AccuracyInPerformance,
+    ConcurrencyReached,
+    DurationWarmup,
+    ErrorsZero,
+    RepeatProbe,
+    StopReason,
 )
 from countermark.contracts.checkers.schemas import SchemaValid
 from countermark.contracts.checkers.secrets import NoSecrets
@@ -141,6 +171,35 @@ CHECKERS: Mapping[str, Checker] = {
         RecomputeEquivalent(),
         Transitions(),
         SelfTest(),
+        BootIdentity(),
+        UnitConsistent(),
+        StatisticNamed(),
+        PercentileSupport(),
+        StopReason(),
+        ThinkingMode(),
+        CacheState(),
+        ConcurrencyReached(),
+        ErrorsZero(),
+        DurationWarmup(),
+        CoverageExact(),
+        FiniteNumbers(),
+        BytesPlausible(),
+        MemoryKinds(),
+        HarnessPinned(),
+        DateWindow(),
+        SourceState(),
+        HonestTokenCount(),
+        AccuracyInPerformance(),
+        RepeatProbe(),
+        SameDeployment(),
+        OneDenominator(),
+        SameInputs(),
+        SamplingParams(),
+        HardwareIdentity(),
+        OneVariable(),
+        DistinctInputs(),
+        RegressionThreshold(),
+        Comparable(),
     )
 }
 
