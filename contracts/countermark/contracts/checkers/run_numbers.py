@@ -13,7 +13,7 @@ from countermark.contracts.checkers.parameters import choice, flag, operand, poi
 from countermark.contracts.checkers.records import Block, RecordChecker, integer, real, record_fields
 from countermark.contracts.measurements.definitions import DEFINITIONS
 from countermark.contracts.measurements.estimate import Summary
-from countermark.contracts.pins import same, shown
+from countermark.contracts.pins import shown
 
 _POPULATIONS: Final = ("prompt", "request", "rank", "run", "boot")
 _MEMORY: Final = ("allocation", "weights", "peak")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from countermark.attestations.codes import Severity
 from countermark.attestations.findings import Finding
 from countermark.contracts.checkers.metrics import values
-from countermark.contracts.checkers.parameters import flag, operand, pointer, pointers, whole
+from countermark.contracts.checkers.parameters import operand, pointer, pointers, whole
 from countermark.contracts.checkers.records import Block, RecordChecker, integer, real, record_fields
 from countermark.contracts.pins import same, shown
 
