@@ -23,7 +23,7 @@ from countermark.attestations.errors import CannotTellError, InputError
 from countermark.cuda_restore.device import Bytes
 from countermark.cuda_restore.slabs import READERS
 
-_INSTALL = "install the peers: pip install -r requirements-bench.txt"
+_INSTALL = "install the peers: pip install -e '.[bench]'"
 
 
 def numpy_read(data: DataSet) -> list[Bytes]:
