@@ -1,5 +1,7 @@
 """The plan: every page byte of the stream to its one place in the arena, for any geometry, block table and cut into objects."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from geometries import cut, geometries
@@ -12,7 +14,7 @@ from countermark.cuda_restore.arena import NULL_BLOCK, POISON, Arena, BlockTable
 from countermark.cuda_restore.device import Bytes
 from countermark.cuda_restore.geometry import MAX_SLOTS, Geometry
 from countermark.cuda_restore.plan import PlacementPlan, plan_placement, spans_max
-from countermark.cuda_restore.slabs import Slab
+from countermark.cuda_restore.slabs import Slab, slab_bytes_max
 from countermark.cuda_restore.spans import SpanTable
 from countermark.cuda_restore.stream import StreamLayout
 
@@ -29,19 +31,21 @@ def small_arena(spare: int = 3, alignment: int = 1) -> tuple[Arena, BlockTable]:
     return arena, BlockTable.shuffled(geometry.block_counts, capacities, 5)
 
 
-def slabs(encoded_bytes: int, object_bytes: int) -> tuple[Slab, ...]:
-    """Every object a slab of its own."""
-    return tuple(Slab(one.index, (one,)) for one in cut(encoded_bytes, object_bytes))
+def slabs(encoded_bytes: int, object_bytes: int, together: int = 1) -> tuple[Slab, ...]:
+    """So many objects to a slab."""
+    objects = cut(encoded_bytes, object_bytes)
+    return tuple(Slab(number, objects[first : first + together]) for number, first in enumerate(range(0, len(objects), together)))
 
 
-def placed(plan: PlacementPlan, data: Bytes, object_bytes: int, size: int) -> Bytes:
-    """What a device makes of the plan, span by span."""
-    memory = np.full(size, POISON, np.uint8)
-    for number, table in enumerate(plan.slabs):
-        slab = data[number * object_bytes : (number + 1) * object_bytes]
+def placed(plan: PlacementPlan, data: Bytes, cuts: Sequence[Slab], size: int) -> tuple[Bytes, Bytes]:
+    """What a device makes of the plan, span by span, and how often it wrote each byte."""
+    memory, written = np.full(size, POISON, np.uint8), np.zeros(size, np.uint8)
+    for cut_out, table in zip(cuts, plan.slabs, strict=True):
+        slab = data[cut_out.start : cut_out.end]
         for source, destination, count in zip(table.source, table.destination, table.sizes, strict=True):
             memory[destination : destination + count] = slab[source : source + count]
-    return memory
+            written[destination : destination + count] += 1
+    return memory, written
 
 
 def wanted(stream: StreamLayout, data: Bytes, arena: Arena, blocks: BlockTable) -> Bytes:
@@ -56,19 +60,27 @@ def wanted(stream: StreamLayout, data: Bytes, arena: Arena, blocks: BlockTable) 
 
 
 @settings(deadline=None)
-@given(geometries(), st.integers(30, 3000), st.sampled_from([1, 16, 24]), st.integers(0, 5), st.integers(0, 2**32))
-def test_any_plan_places_every_page_byte_once(geometry: Geometry, object_bytes: int, alignment: int, spare: int, seed: int) -> None:
+@given(geometries(), st.integers(30, 3000), st.integers(1, 4), st.sampled_from([1, 16, 24]), st.integers(0, 5), st.integers(0, 2**32))
+def test_any_plan_places_every_page_byte_once(
+    geometry: Geometry, object_bytes: int, together: int, alignment: int, spare: int, seed: int
+) -> None:
     stream = StreamLayout.of(geometry)
     object_bytes = min(object_bytes, stream.encoded_bytes)
     capacities = [count + 1 + spare for count in geometry.block_counts]
     arena = Arena.of(geometry.layout, capacities, page_alignment_bytes=alignment)
     blocks = BlockTable.shuffled(geometry.block_counts, capacities, seed)
-    plan = plan_placement(stream, slabs(stream.encoded_bytes, object_bytes), arena, blocks)
+    cuts = slabs(stream.encoded_bytes, object_bytes, together)
+    plan = plan_placement(stream, cuts, arena, blocks)
     data = np.random.default_rng(seed).integers(0, 256, stream.encoded_bytes, np.uint8)
-    assert np.array_equal(placed(plan, data, object_bytes, arena.size_bytes), wanted(stream, data, arena, blocks))
+    memory, written = placed(plan, data, cuts, arena.size_bytes)
+    assert np.array_equal(memory, wanted(stream, data, arena, blocks))
+    owed = np.zeros(arena.size_bytes, np.uint8)
+    for start, size in zip(*arena.pages(blocks), strict=True):
+        owed[start : start + size] = 1
+    assert np.array_equal(written, owed)
     assert plan.proven_bytes == geometry.payload_bytes
     assert plan.spans == sum(map(len, plan.slabs)) <= geometry.pages + len(plan.slabs)
-    assert max(map(len, plan.slabs)) <= spans_max(object_bytes, arena, blocks)
+    assert max(map(len, plan.slabs)) <= spans_max(slab_bytes_max(cuts), arena, blocks)
 
 
 def test_an_object_of_nothing_but_header_has_no_slab() -> None:

@@ -1,7 +1,10 @@
 """Small objects share a slab: how they are cut, and a restore through slabs of several objects that still answers for each of them."""
 
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 import pytest
@@ -13,12 +16,14 @@ from snapshots import Bench, Snapshot, bench, identity_of, publish, small_layout
 from countermark.attestations.codes import Code
 from countermark.cuda_restore.arena import POISON
 from countermark.cuda_restore.cpu_device import CpuDevice, Deferral
+from countermark.cuda_restore.device import StagingMemory
 from countermark.cuda_restore.events import Authenticated, Failed, Submitted
 from countermark.cuda_restore.geometry import Geometry, default_block_counts
 from countermark.cuda_restore.occupancy import high_water
 from countermark.cuda_restore.request import Authenticate
 from countermark.cuda_restore.result import RestoreOutcome
 from countermark.cuda_restore.slabs import RETAINED_BYTES, SLAB_BYTES_MAX, SLABS_MIN, Bounds, Slab, slab_bytes_max, slabs_of
+from countermark.cuda_restore.store import Folder, OpenFile
 from countermark.cuda_restore.timing import Phase
 from countermark.cuda_restore.trace_rules import check_trace
 
@@ -163,3 +168,56 @@ def test_any_changed_byte_of_any_file_is_recompute_and_nothing_of_its_unit_is_pl
         mine = next(slab.index for slab in slabs if index <= slab.objects[-1].index)
         assert_nothing_placed_from(ready, snapshot, slabs[mine - mine % batch].start)
         assert all(event.slab < mine - mine % batch for event in result.trace.events if isinstance(event, Submitted))
+
+
+class CountingFolder(Folder):
+    """Counts the objects that are open at once; a reader holds one from the first byte to the digest."""
+
+    lock, now, most = Lock(), 0, 0
+
+    @contextmanager
+    def open(self, name: str, size_bytes: int | None = None) -> Iterator[OpenFile]:  # type: ignore[override] # used in a `with` only
+        kind = type(self)
+        with kind.lock:
+            kind.now += 1
+            kind.most = max(kind.most, kind.now)
+        try:
+            time.sleep(0.001)  # long enough for all other readers to come
+            with super().open(name, size_bytes) as file:
+                yield file
+        finally:
+            with kind.lock:
+                kind.now -= 1
+
+
+class CountingDevice(CpuDevice):
+    """Counts the bytes of all staging memory that it ever gave out and did not get back."""
+
+    staged = most = 0
+
+    def stage(self, payload_bytes: int, max_spans: int) -> StagingMemory:
+        self.staged += payload_bytes
+        self.most = max(self.most, self.staged)
+        return super().stage(payload_bytes, max_spans)
+
+    def release(self, key: object) -> None:
+        if isinstance(key, StagingMemory):
+            self.staged -= key.payload.size
+        super().release(key)
+
+
+@pytest.mark.parametrize("authenticate", list(Authenticate))
+@pytest.mark.parametrize("bounds", [Bounds(1, 4_000), Bounds(3, 9_000), Bounds(4, 200_000), Bounds(9, 20_000)])
+def test_files_and_memory_never_exceed_the_bounds(
+    snapshot: Snapshot, bounds: Bounds, authenticate: Authenticate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted where files are opened and memory is allocated, not where the engine writes its trace."""
+    monkeypatch.setattr(CountingFolder, "most", 0)
+    monkeypatch.setattr("countermark.cuda_restore.engine.Folder", CountingFolder)
+    with CountingDevice() as device, bench(snapshot, device, bounds=bounds, authenticate=authenticate) as ready:
+        result = ready.restore()
+        marks = high_water(result.trace)
+    assert result.verified
+    assert marks.readers <= CountingFolder.most <= bounds.readers
+    assert marks.retained_bytes <= device.most <= bounds.retained_bytes
+    assert (CountingFolder.now, device.staged) == (0, 0)

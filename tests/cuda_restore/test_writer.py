@@ -247,6 +247,24 @@ def test_a_writer_killed_anywhere_leaves_no_half_snapshot(tmp_path: Path, call: 
     assert rewritten(tmp_path).digest == load_manifest(next(GOLDEN.rglob("manifests/*/*.json"))).digest
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("call", ["open", "mkdir", "write", "fsync", "link", "unlink"])
+def test_a_writer_killed_at_every_single_call_leaves_no_manifest_that_does_not_verify(tmp_path: Path, call: str) -> None:
+    for number in range(1, 200):
+        for point in (number, -number):
+            root = tmp_path / f"{point}"
+            root.mkdir()
+            child = subprocess.run([sys.executable, "-c", CHILD, str(GOLDEN), str(root), call, str(point)], check=False)
+            for path in root.rglob("manifests/*/*.json"):
+                with Folder.at(root / "chunks") as chunks:
+                    check_snapshot(load_manifest(path).manifest, chunks)
+            if child.returncode == 0:  # there is no such call any more
+                assert number > 1
+                return
+            assert child.returncode == -signal.SIGKILL
+            assert rewritten(root).digest == load_manifest(next(GOLDEN.rglob("manifests/*/*.json"))).digest
+
+
 def test_drafts_of_a_living_writer_stay(tmp_path: Path, geometry: Geometry, context: str, layer_pages: Pages) -> None:
     """While one writer holds the lock, another leaves drafts alone; the first writer's own end removes its own."""
 

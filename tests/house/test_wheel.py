@@ -63,6 +63,7 @@ def test_the_installed_program_knows_the_commit_it_was_built_from(source: Path, 
     (checkout / "notes.txt").write_text("beside what is packed\n")
     wheel, _ = build(checkout, tmp_path / "clean")
     assert json.loads(zipfile.ZipFile(wheel).read(PLACE)) == {"commit": f"git-commit:{commit}", "dirty": False}
+    assert [name for name in zipfile.ZipFile(wheel).namelist() if "fake" in name or name.endswith((".so", ".cpp", ".h"))] == []
     assert ask_installed(wheel, tmp_path / "installed").stdout == f"git-commit:{commit} False\n"
     (checkout / "apps" / "countermark" / "actions" / "more.py").write_text("packed, and in no commit\n")
     wheel, _ = build(checkout, tmp_path / "dirty")
