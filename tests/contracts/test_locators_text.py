@@ -200,7 +200,7 @@ def test_a_variable_that_is_required_and_not_set_costs_the_values_with_it_only()
     ("flag", "found"),
     [
         ("--revision", [("abc", ".env:1:10"), ("abc", ".env:1:10")]),
-        ("--len", [("9", "compose.yaml:12:40"), ("5", "compose.yaml:6:13"), ("$HOME", "compose.yaml:11:52")]),
+        ("--len", [("5", "compose.yaml:6:13"), ("$HOME", "compose.yaml:11:52"), ("9", "compose.yaml:12:40")]),
         ("--quoted", [("abc", ".env:1:10")]),
         ("--none", []),
     ],

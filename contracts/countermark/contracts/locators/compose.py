@@ -4,7 +4,6 @@ References are replaced from `.env` beside the file, or from the published `.env
 whoever runs this is never asked (Compose specification, "Interpolation"). A value that comes from there as a whole stands there.
 """
 
-import itertools
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,13 +13,13 @@ from countermark.attestations.errors import Location
 from countermark.attestations.located import JsonValue, pointer_join
 from countermark.contracts.locators.base import NOTHING_BESIDE, Absent, Found, Locator, Reading, decoded
 from countermark.contracts.locators.env import EnvFile
+from countermark.contracts.locators.nested import nested, texts_run
 from countermark.contracts.locators.settings import Settings, expand
 from countermark.contracts.locators.shell import flag_values
 from countermark.contracts.locators.structured import Document
 from countermark.contracts.locators.words import Command, Word, split
 
 _ENV_FILES = (".env", ".env.example")
-_RUNS_A_TEXT = frozenset({"-c", "-lc", "-ec"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,25 +62,39 @@ class ServiceCommands:
         """Each value that the flag is given in `entrypoint` or `command` of a service."""
         path = self.file.at("").file
         found: list[Found] = []
-        for part in (part for name in ("entrypoint", "command") for part in self.file.document.find(f"/services/*/{name}")):
-            if isinstance(part, Found) and part.value is not None:
-                found.extend(flag_values(self._direct(part), argument, path, self.file.known, strict=False))
-                found.extend(flag_values(self._run_by_a_shell(part), argument, path, {}))
+        for service in self._services():
+            found.extend(flag_values([self._direct(service)], argument, path, self.file.known, strict=False))
+            found.extend(flag_values(self._run_by_a_shell(service), argument, path, {}))
         return tuple(self._exact(value, argument) for value in found) or (Absent(Location(path, 1)),)
 
-    def _direct(self, found: Found) -> Sequence[Command]:
+    def _services(self) -> Iterator[Command]:
+        """The command of each service as one line: what `command` says stands behind the entrypoint (Compose specification)."""
+        for service in self.file.document.find("/services/*"):
+            pointer = service.at.pointer or ""
+            parts = [part for name in ("entrypoint", "command") for part in self.file.document.find(f"{pointer}/{name}")]
+            words = tuple(word for part in parts if isinstance(part, Found) for word in self._words(part))
+            if words:
+                yield Command(words)
+
+    def _direct(self, service: Command) -> Command:
+        """The words that reach the program as they are."""
+        texts = texts_run(service)
+        return Command(tuple(word for word in service.words if word not in texts))
+
+    def _run_by_a_shell(self, service: Command) -> Iterator[Command]:
+        """The commands in texts that are handed to a shell with `-c`."""
+        path = self.file.at("").file
+        for word in texts_run(service):
+            text = expand(word.text, Location(path, word.line, word.column), self.file.known).value
+            yield from nested(split(text, path, word.line, word.column), path)
+
+    def _words(self, found: Found) -> Iterator[Word]:
         """The words that Compose itself splits and interpolates, whatever their quotes."""
         if isinstance(found.value, str):
             commands = split(found.value, found.at.file, found.at.line or 1)
-            return [Command(tuple(replace(word, text=word.shown) for word in command.words)) for command in commands]
-        words = tuple(Word(text, at.line or 1, at.column or 1) for text, at in self._items(found))
-        return [Command(words)] if words else []
-
-    def _run_by_a_shell(self, found: Found) -> Sequence[Command]:
-        """The commands in texts that are handed to a shell with `-c`."""
-        items = list(self._items(found))
-        texts = [item for (before, _), item in itertools.pairwise(items) if before in _RUNS_A_TEXT]
-        return [command for text, at in texts for command in split(expand(text, at, self.file.known).value, at.file, at.line or 1)]
+            yield from (replace(word, text=word.shown) for command in commands for word in command.words)
+        else:
+            yield from (Word(text, at.line or 1, at.column or 1) for text, at in self._items(found))
 
     def _items(self, found: Found) -> Iterator[tuple[str, Location]]:
         for index, item in enumerate(found.value if isinstance(found.value, list) else ()):

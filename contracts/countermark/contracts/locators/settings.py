@@ -18,10 +18,11 @@ _MAX_DEPTH = 16
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A text and where it stands."""
+    """A text and where it stands; one that is not `known` is known only when the file runs."""
 
     value: str
     at: Location
+    known: bool = True
 
 
 Settings = Mapping[str, Setting]
@@ -76,6 +77,8 @@ def expand(text: str, at: Location, known: Settings, *, strict: bool = False, de
 
 def _value(reference: Reference, at: Location, known: Settings, strict: bool, depth: int) -> Setting:
     setting = known.get(reference.name)
+    if setting and not setting.known:
+        raise unknowable(f"${reference.name}", at)
     is_set = setting is not None and (setting.value != "" or not reference.operator.startswith(":"))
     kind = reference.operator[-1:]
     if kind == "+" and not is_set:

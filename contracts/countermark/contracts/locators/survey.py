@@ -172,7 +172,7 @@ def _instructions(parsed: Instructions) -> Iterator[tuple[str, tuple[str, ...]]]
 
 def _script(path: str, script: Script, seen: Survey) -> None:
     words = [word.text for command in script.commands for word in command.words]
-    for name, setting in script.known.items():
+    for name, setting in ((name, setting) for name, setting in script.known.items() if setting.known):
         _value(Sighting(path, "text", rf"^\s*(?:export )?{name}=[\"']?([^\"'\s]+)", (name,)), setting.value, seen)
     for flag in dict.fromkeys(word.partition("=")[0] for word in words if re.match(r"--[a-z]", word)):
         try:
