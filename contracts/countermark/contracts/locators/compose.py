@@ -64,7 +64,7 @@ class ServiceCommands:
         found: list[Found] = []
         for service in self._services():
             found.extend(flag_values([self._direct(service)], argument, path, self.file.known, strict=False))
-            found.extend(flag_values(self._run_by_a_shell(service), argument, path, {}))
+            found.extend(flag_values(list(self._run_by_a_shell(service)), argument, path, {}))
         return tuple(self._exact(value, argument) for value in found) or (Absent(Location(path, 1)),)
 
     def _services(self) -> Iterator[Command]:

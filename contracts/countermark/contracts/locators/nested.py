@@ -44,7 +44,8 @@ def _unknown(command: Command) -> Command:
 
 def expansions(word: Word) -> list[str]:
     """What the braces of a word come to (bash, "Brace Expansion"); the word itself where it has none."""
-    texts, done = [word.text], []
+    done: list[str] = []
+    texts = [word.text]
     while word.braces and texts and len(texts) + len(done) < 64:
         text = texts.pop()
         found = _BRACES.search(text)
