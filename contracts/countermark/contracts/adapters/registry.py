@@ -14,6 +14,7 @@ from countermark.contracts.adapters.explainer import Explainer
 from countermark.contracts.adapters.fields import Field, shown
 from countermark.contracts.adapters.live_validation import LiveValidation
 from countermark.contracts.adapters.own_quality import OwnQualityReport
+from countermark.contracts.adapters.performance_matrix import PerformanceMatrix
 from countermark.contracts.adapters.quality_report import QualityReport
 from countermark.contracts.adapters.reader_research import ReaderResearch
 from countermark.contracts.adapters.snapshot_safe import SnapshotSafe
@@ -26,6 +27,7 @@ _ALL: Final[tuple[Adapter, ...]] = (
     Explainer(),
     Campaign(),
     QualityReport(),
+    PerformanceMatrix(),
     BenchmarkRunAdapter(),
     OwnQualityReport(),
 )
