@@ -59,12 +59,17 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
-    """One image. `left_out` counts tested scopes that have no column. `statements` are those that a decision, an answer or a receipt
-    names, by their payload digest, as far as they are in the ledger; `rules` are what evidence must be to count."""
+    """One image.
+
+    `names` are its other digests, `same` those of them, and itself, between which passes cross. `left_out` counts tested scopes that have
+    no column. `statements` are those that a decision, an answer or a receipt names, by their payload digest, as far as they are in the
+    ledger; `rules` are what evidence must be to count.
+    """
 
     subject: Digest
     known: bool
     names: tuple[Digest, ...]
+    same: frozenset[Digest]
     receipts: tuple[ReceiptRow | RejectionRow, ...]
     columns: tuple[Column, ...]
     left_out: int
@@ -120,6 +125,7 @@ def dossier(view: View, subject: Digest, policy: ReleasePolicy, rules: EvidenceR
         subject,
         all(result.code is not Code.SUBJECT_UNKNOWN for result in results),
         tuple(sorted((side.names.passes | side.names.rejections) - {subject})),
+        side.names.passes,
         tuple(rows),
         shown,
         len(columns) - len(shown),

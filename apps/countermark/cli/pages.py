@@ -8,6 +8,7 @@ from countermark.cli.output import PAGE, wants_page
 if TYPE_CHECKING:
     from countermark.actions.decisions import RecordedDecision
     from countermark.actions.gate import Decided
+    from countermark.actions.ledger_report import Overview
     from countermark.actions.repeat import Repeated
     from countermark.actions.workspace import Workspace
 
@@ -46,3 +47,13 @@ def repeated_page(outputs: Sequence[str], workspace: "Workspace", repeated: "Seq
         for item in repeated
     ]
     return {PAGE: decisions.decisions_page("explain", shown, made_now())}
+
+
+def overview_page(outputs: Sequence[str], overview: "Overview") -> Mapping[str, str]:
+    """The page of a ledger, under its format; nothing where none is asked for."""
+    if not wants_page(outputs):
+        return {}
+    from countermark.actions.clock import made_now
+    from countermark.web import overview as web
+
+    return {PAGE: web.overview_page(overview, made_now())}

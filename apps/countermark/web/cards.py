@@ -57,9 +57,9 @@ class Card:
         return f"entry-{self.index}"
 
 
-def cards(dossiers: Iterable[Dossier]) -> tuple[Card, ...]:
-    """A card for each statement of these images, in the order of the ledger."""
-    entries: dict[str, Entry] = {}
+def cards(dossiers: Iterable[Dossier], also: Iterable[Entry] = ()) -> tuple[Card, ...]:
+    """A card for each statement of these images, and for each of `also`, in the order of the ledger."""
+    entries = {str(entry.payload): entry for entry in also}
     rows: dict[str, ReceiptRow | RejectionRow] = {}
     for dossier in dossiers:
         entries.update(dossier.statements)
