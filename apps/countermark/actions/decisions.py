@@ -25,10 +25,11 @@ from countermark.ledger.submission import DOCUMENT_TYPE, Receipt, Submission
 
 @dataclass(frozen=True, slots=True)
 class RecordedDecision:
-    """A decision in the ledger, with the receipts of it and of its summary; the head is that of the ledger after them."""
+    """A decision in the ledger, with the receipts and envelopes of it and of its summary; the head is that of the ledger after them."""
 
     decision: Decision
     receipts: tuple[Receipt, Receipt]
+    envelope: Envelope
     summary: Envelope
     head: Head
 
@@ -49,10 +50,11 @@ def record_decisions(
     made = [[attester.attest(statement) for statement in _statements(decision, attester.at)] for decision in decisions]
     receipts, head = append(workspace, [*kept, *(item.submission for pair in made for item in pair)])
     placed = iter(receipts[len(kept) :])
-    return [
-        RecordedDecision(decision, (next(placed), next(placed)), _for_slsa_verifier(summary.envelope, attester.signer), head)
-        for decision, (_, summary) in zip(decisions, made, strict=True)
-    ]
+    recorded: list[RecordedDecision] = []
+    for decision, (told, summary) in zip(decisions, made, strict=True):
+        places = (next(placed), next(placed))
+        recorded.append(RecordedDecision(decision, places, told.envelope, _for_slsa_verifier(summary.envelope, attester.signer), head))
+    return recorded
 
 
 def _for_slsa_verifier(envelope: Envelope, signer: Signer) -> Envelope:

@@ -1,13 +1,16 @@
 """`gate` and `explain`: read the documents, gather the evidence, ask the pure evaluator."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TypeAlias
 
 from countermark.actions.catalogue import load_catalogue, shipped_catalogue
 from countermark.actions.clock import now
 from countermark.actions.evidence import Gatherer
+from countermark.actions.image_list import ListedImage, resolve_images
 from countermark.actions.subjects import resolve_subject
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import Code
@@ -24,12 +27,19 @@ from countermark.contracts.policy import ReleasePolicy, adhoc_document
 from countermark.contracts.profile import Profile
 from countermark.ledger.read import LedgerReader
 
+Told: TypeAlias = Callable[[int, int], None]
+
+
+def _unheard(_done: int, _total: int) -> None:
+    """Nobody listens."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What the command line says: subjects, policy or requirements, profile, mode and time.
 
-    `at` asks of the ledger as it was then, and ages count to that time unless `effective_time` is another.
+    `at` asks of the ledger as it was then, and ages count to that time unless `effective_time` is another. `images` are those of a file;
+    one that is named twice is asked about once.
     """
 
     subjects: tuple[str, ...]
@@ -40,6 +50,7 @@ class Asked:
     mode: Mode = Mode.ENFORCE
     effective_time: Instant | None = None
     at: Instant | None = None
+    images: tuple[ListedImage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +65,21 @@ class Documents:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The decisions, in the order of the subjects, and the documents that they were made by."""
+    """The decisions, in the order of the subjects, and the documents that they were made by.
+
+    `failed` are images about which nothing can be said, and why; where there is one image only, the error itself travels on.
+    """
 
     decisions: tuple[Decision, ...]
     documents: Documents
+    failed: tuple[tuple[Digest, CannotTellError], ...] = ()
 
 
-def gate(workspace: Workspace, asked: Asked) -> Decided:
-    """Decide about each subject. Raises typed errors for what is not a decision: bad documents, no ledger, tampering."""
+def gate(workspace: Workspace, asked: Asked, told: Told = _unheard) -> Decided:
+    """Decide about each subject. Raises typed errors for what is not a decision: bad documents, no ledger, tampering.
+
+    `told` hears how many images of how many are done.
+    """
     documents = documents_of(workspace, asked)
     policy, trust = documents.policy, documents.trust
     with open_reader(workspace, trust) as reader:
@@ -69,9 +87,21 @@ def gate(workspace: Workspace, asked: Asked) -> Decided:
             rewind_to(reader, asked.at)
         kinds = sorted(policy.kinds)
         subjects = [resolve_subject(reader, text, kinds) for text in asked.subjects]
+        listed = resolve_images(reader, asked.images, kinds)
+        subjects += [digest for digest in listed if digest not in subjects]
         instant = (asked.effective_time or asked.at or now()).whole_seconds()
         decider = Decider(Gatherer(reader, trust), policy, instant, mode=asked.mode, at_override=asked.effective_time is not None)
-        return Decided(tuple(map(decider.decide, subjects)), documents)
+        decisions: list[Decision] = []
+        failed: list[tuple[Digest, CannotTellError]] = []
+        for done, subject in enumerate(subjects, start=1):
+            try:
+                decisions.append(decider.decide(subject))
+            except CannotTellError as error:
+                failed.append((subject, error))
+            told(done, len(subjects))
+        if failed and not decisions:
+            raise failed[0][1]
+        return Decided(tuple(decisions), documents, tuple(failed))
 
 
 def rewind_to(reader: LedgerReader, instant: Instant) -> None:
@@ -141,17 +171,17 @@ def documents_of(workspace: Workspace, asked: Asked) -> Documents:
         data = adhoc_document(asked.requires, trust=workspace.trust_file.name, base=document)
         document = load_document(data, "--require", "ReleasePolicy")
     policy = ReleasePolicy.of(document, load_catalogue(), _profile(asked), adhoc=bool(asked.requires))
-    trust_file = _trust_file(workspace, asked.policy, policy)
+    trust_file = trust_file_of(workspace, asked.policy, policy.trust)
     beside = [read_file(path) for path in (trust_file, asked.profile, asked.profile_map) if path]
     return Documents(policy, TrustPolicy.load(trust_file), (data, shipped_catalogue(), *beside), bool(asked.requires))
 
 
-def _trust_file(workspace: Workspace, policy_file: Path | None, policy: ReleasePolicy) -> Path:
+def trust_file_of(workspace: Workspace, policy_file: Path | None, stated: str) -> Path:
     """The trust policy that the policy names, relative to its file; a `--trust` that is another file is a contradiction."""
     if policy_file is None:
         workspace.trust()
         return workspace.trust_file
-    named = policy_file.parent / policy.trust
+    named = policy_file.parent / stated
     if not exists(named):
         fix = f"put it there, or correct spec.trust in {policy_file}"
         raise CannotTellError(Code.UNTRUSTED, "the policy's trust policy is not here", at=Location(str(named)), fix=fix)

@@ -9,7 +9,7 @@ from countermark.attestations.errors import Location
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing a check saw. `required` and `observed` are text for people; `fix` is an action."""
+    """One thing a check saw. `required` and `observed` are text for people; `fix` is an action; `waived_by` names the exception made."""
 
     code: Code
     outcome: Outcome
@@ -21,6 +21,7 @@ class Finding:
     required: str | None = None
     observed: str | None = None
     evidence: tuple[str, ...] = ()
+    waived_by: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The `Finding` object of the documents page; absent fields are left out."""
@@ -30,6 +31,7 @@ class Finding:
             "subject": self.subject,
             "required": self.required,
             "observed": self.observed,
+            "waived_by": self.waived_by,
         }
         return {
             "code": str(self.code),

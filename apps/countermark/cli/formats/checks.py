@@ -25,7 +25,7 @@ def contract_checks(verdict: "ContractVerdict") -> Iterator[Check]:
 
 
 def decision_checks(decision: Decision) -> Iterator[Check]:
-    """One check for each requirement; one that applies and is not satisfied is a finding at its line of the policy."""
+    """One check for each requirement; one that applies and is not satisfied is a finding at its line of the policy, waived or not."""
     for result in decision.requirements:
         denied = result.evaluated and not result.satisfied
         yield Check(str(decision.subject), result.id, result.outcome, (_finding(decision, result),) if denied else ())
@@ -36,13 +36,24 @@ def _finding(decision: Decision, result: Result) -> Finding:
         result.code,
         result.outcome,
         result.fix,
-        Severity.WARN if decision.mode is Mode.WARN else Severity.BLOCK,
+        Severity.WARN if decision.mode is Mode.WARN or result.waived_by else Severity.BLOCK,
         location=result.location,
         subject=str(decision.subject),
         required=result.required,
         observed=result.observed,
         evidence=tuple(str(item.payload) for item in result.evidence if item.used),
+        waived_by=_waiver(decision, result),
     )
+
+
+def _waiver(decision: Decision, result: Result) -> str | None:
+    """The waiver with its end, who approved it, and why."""
+    for item in decision.waivers:
+        if item.waiver and item.used and item.waiver.requirement == result.id:
+            waiver = item.waiver
+            by = ", ".join(item.approved_by)
+            return f"{waiver.name} until {waiver.expires}, approved by {by}; {waiver.ticket}: {waiver.reason}"
+    return result.waived_by
 
 
 def reading_check(reading: "EvidenceReading", findings: tuple[Finding, ...]) -> Check:

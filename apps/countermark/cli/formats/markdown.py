@@ -13,6 +13,7 @@ from countermark.contracts.explain_text import plain
 
 _SPECIAL: Final = re.compile(r"[\\`*_{}\[\]<>|~&#]")
 _LONGEST: Final = 400
+_SUBJECT: Final = len("oci-manifest:sha256:") + 8
 _MARKS: Final = {Severity.BLOCK: "✗", Severity.WARN: "!", Severity.INFO: "·"}
 
 
@@ -25,6 +26,8 @@ def render(command: str, report: Report) -> str:
         parts.append("Not evaluated: " + "; ".join(map(_cell, report.not_evaluated)))
     if report.checks:
         counted = f"{sum(check.outcome is Outcome.PASS for check in report.checks)} of {len(report.checks)} hold"
+        waived = sum(any(finding.waived_by for finding in check.findings) for check in report.checks)
+        counted += f", {waived} waived" if waived else ""
         rows = (_check(check) for check in report.checks)
         parts.append(f"<details><summary>{counted}</summary>\n\n{_table(('of', 'check', 'outcome'), rows)}\n\n</details>")
     return "\n\n".join(parts)
@@ -32,7 +35,10 @@ def render(command: str, report: Report) -> str:
 
 def _row(finding: Finding) -> Iterator[str]:
     where = _place(finding.location) if finding.location else (finding.subject or "")
-    for text in (_MARKS[finding.severity], where, title(finding), finding.required, finding.observed, finding.fix):
+    where += f" · {finding.subject[:_SUBJECT]}…" if finding.location and finding.subject else ""
+    mark = "✗ waived" if finding.waived_by else _MARKS[finding.severity]
+    fix = f"waived by {finding.waived_by}" if finding.waived_by else finding.fix
+    for text in (mark, where, title(finding), finding.required, finding.observed, fix):
         yield _cell(text or "")
 
 

@@ -15,6 +15,7 @@ from countermark.attestations.findings import Finding
 from countermark.attestations.release import __version__
 from countermark.cli.formats.wording import rule_of, sentence
 from countermark.cli.report import Report
+from countermark.contracts.explain_text import plain
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _HOME: Final = "https://countermark.dev/"
@@ -62,8 +63,14 @@ def _result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:
         "message": {"text": sentence(finding)},
         "locations": [{"physicalLocation": _physical(finding)}],
         "partialFingerprints": {"countermark/v1": _fingerprint(finding)},
+        **({"suppressions": [_suppression(finding.waived_by)]} if finding.waived_by else {}),
         "properties": {"code": str(finding.code), "outcome": str(finding.outcome), "evidence": list(finding.evidence)},
     }
+
+
+def _suppression(waived_by: str) -> dict[str, str]:
+    """An exception that others approved, kept outside the code (SARIF 2.1.0, section 3.35)."""
+    return {"kind": "external", "status": "accepted", "justification": plain(f"waived by {waived_by}")}
 
 
 def _physical(finding: Finding) -> dict[str, Any]:

@@ -14,7 +14,8 @@ def sentence(finding: Finding) -> str:
     """What was observed and required, and the action that mends it."""
     said = [f"observed {finding.observed}" if finding.observed else "", f"required {finding.required}" if finding.required else ""]
     what = "; ".join(part for part in said if part) or str(finding.code)
-    return plain(f"{what}. To mend it: {finding.fix}" if finding.fix else what)
+    waived = f"Waived by {finding.waived_by}. " if finding.waived_by else ""
+    return plain(f"{waived}{what}. To mend it: {finding.fix}" if finding.fix else f"{waived}{what}")
 
 
 def title(finding: Finding) -> str:
