@@ -11,16 +11,20 @@ from ledger_box import Box, raw
 from signing import public
 from trusting import ALICE, BOB, STRANGER, trust_policy
 
-from countermark.attestations.codes import Code
+from countermark.attestations.codes import Code, ExitCode
 from countermark.attestations.keys import Signer
-from countermark.ledger import append, write
+from countermark.ledger import append, prepare, write
 from countermark.ledger.anchor import Anchor
 from countermark.ledger.append import LogState
+from countermark.ledger.audit import audit
+from countermark.ledger.derive import derive
+from countermark.ledger.incarnation import Incarnation
 from countermark.ledger.key_event import Event, KeyEvent
 from countermark.ledger.leaf import NO_HASH, EntryKind, Leaf
+from countermark.ledger.note import Checkpoint
 from countermark.ledger.submission import Submission, leaf_signature
 
-from .lab import Lab, Look, asked, audited, case
+from .lab import Lab, Look, Seen, asked, audited, case
 
 ALICES, BOBS, STRANGERS = (Signer(key.sign, public(key)) for key in (ALICE, BOB, STRANGER))
 
@@ -80,6 +84,11 @@ def case_10_a_signature_of_another_algorithm_than_it_says(lab: Lab) -> Look:
     return audited(box)
 
 
+@case(Code.INCOMPLETE, "", "no keys are given, so no signature was verified")
+def case_10_an_auditor_without_keys(lab: Lab) -> Look:
+    return audited(lab.small(), keys={})
+
+
 @case(Code.UNTRUSTED, "entries 0-7", "signed by a key that is not trusted here: ")
 def case_10_a_key_that_the_auditor_does_not_know(lab: Lab) -> Look:
     box = lab.small()
@@ -108,6 +117,28 @@ def case_13_an_older_copy_put_in_the_place_of_the_newer_one(lab: Lab) -> Look:
 def case_13_an_older_copy_with_its_anchor_while_somebody_holds_a_note(lab: Lab) -> Look:
     box, older = _older(lab)
     return audited(replace(box, folder=older), anchor=True, held={"alice": box.head.note})
+
+
+@case(Code.INCOMPLETE, "", "an older copy of this ledger could not be told from the newest", exits=ExitCode.YES)
+def case_13_nothing_outside_remembers(lab: Lab) -> Look:
+    """It may be a new machine: no failure, and never silent."""
+    box = lab.small()
+    box.forget()
+
+    def look() -> Seen:
+        report = audit(box.path, box.keys, anchor=box.anchor)
+        return Seen(report.exit, tuple((item.code, item.subject or "", str(item.observed)) for item in report.findings))
+
+    return look
+
+
+@case(Code.ROLLBACK, "entry 9", "ledger.incarnation: ")
+def case_13_a_restore_that_went_on_as_a_new_incarnation(lab: Lab) -> Look:
+    box, older = _older(lab)
+    fork = replace(box, folder=older)
+    lost = Checkpoint(box.log.vkey.name, box.head.size, box.head.root)
+    fork.append(Incarnation.make(9, lost, box.head.note, "the disk is gone").sign(box.operator))
+    return audited(fork)
 
 
 @case(Code.ROLLBACK, "", "the ledger has 9 entries, and had 11 when the anchor was written")
@@ -181,6 +212,17 @@ def case_48_a_key_event_by_somebody_who_may_not_tell(lab: Lab) -> Look:
     return _told(lab, say, **LONE)
 
 
+@case(Code.UNTRUSTED, "entry 9", "more must sign this key event before it counts")
+def case_48_a_key_event_that_too_few_have_signed(lab: Lab) -> Look:
+    """It takes nothing away yet, and that is said."""
+
+    def say(box: Box, tell: Callable[..., None]) -> None:
+        tell("retire", ALICES)
+        box.append(_by(BOBS, box, 1))
+
+    return _told(lab, say, roles={"builder": {"any_of": ["alice", "bob"]}, "approver": {"all_of": ["alice", "bob"]}})
+
+
 @case(Code.UNTRUSTED, "entry 10", "signed by a key that is not trusted here: ")
 def case_48_a_key_that_an_event_alone_brought(lab: Lab) -> Look:
     """An event gives nothing: who may be believed is the trust policy's to say."""
@@ -212,6 +254,15 @@ def case_50_a_clock_that_was_put_back(lab: Lab) -> Look:
 def case_50_the_time_of_the_head(lab: Lab) -> Look:
     box = lab.small()
     box.edit("UPDATE head SET admitted_ms = admitted_ms + 1")
+    return audited(box)
+
+
+@case(Code.TAMPERED, "entry 9", "the notice flag is not what the payload calls for")
+def case_64_a_rejection_that_was_not_flagged(lab: Lab) -> Look:
+    """The gate would not find it by the chain; somebody who has the log's key had it admitted so."""
+    box = lab.small()
+    with patch.object(prepare, "derive", lambda *arguments: replace(derive(*arguments), notice=False)):
+        box.append(box.rejection("cd" * 32))
     return audited(box)
 
 

@@ -105,8 +105,17 @@ def case_59_a_migration_that_added_a_column(lab: Lab) -> Look:
     return spoilt(lab.small(), "ALTER TABLE statement ADD COLUMN remark TEXT")
 
 
+@case(Code.TAMPERED, "", "ledger.database: a part of the schema was removed: no such table: tile")
+def case_59_what_cannot_be_read_is_a_finding(lab: Lab) -> Look:
+    return _without_tiles(lab)
+
+
 @case(Code.TAMPERED, "", "table tile is missing")
 def case_59_a_migration_that_dropped_a_table(lab: Lab) -> Look:
+    return _without_tiles(lab)
+
+
+def _without_tiles(lab: Lab) -> Look:
     box = lab.small()
     db = raw(box.path)
     db.execute("DROP TABLE tile")

@@ -78,7 +78,8 @@ def case(
 
     def enter(make: Callable[["Lab"], Look]) -> Callable[["Lab"], Look]:
         number = int(make.__name__.split("_")[1])
-        CASES.append(Case(number, make, code, exits or _EXITS.get(code, ExitCode.CANNOT_TELL), where, says))
+        expected = _EXITS.get(code, ExitCode.CANNOT_TELL) if exits is None else exits
+        CASES.append(Case(number, make, code, expected, where, says))
         return make
 
     return enter
