@@ -70,11 +70,12 @@ def kill_one(process: "subprocess.Popen[str]", said: Witnessed, first: int, rng:
     told, heard = _pipes(process)
     told.write(f"{first} 100000\n")
     told.flush()
-    pid = int(heard.readline().split()[1])
+    word, pid = heard.readline().split()
+    assert word == "pid", "nobody else is to be killed"
     for _ in range(rng.randrange(1, 12)):
         said.hear(heard.readline())
     time.sleep(rng.random() * 0.004)
-    os.kill(pid, signal.SIGKILL)
+    os.kill(int(pid), signal.SIGKILL)
     while (line := heard.readline()) != "end\n":
         said.hear(line)
     return max(said.places) + 1

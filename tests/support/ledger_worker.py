@@ -85,9 +85,10 @@ def serve(folder: Path) -> None:
         first, count = map(int, line.split())
         child = os.fork()
         if not child:
+            # The child says who it is itself: said by its parent, it could come after the child's first answer.
+            sys.stdout.write(f"pid {os.getpid()}\n")
+            sys.stdout.flush()
             run(folder, first, count)
-        sys.stdout.write(f"pid {child}\n")
-        sys.stdout.flush()
         os.waitpid(child, 0)
         sys.stdout.write("end\n")
         sys.stdout.flush()

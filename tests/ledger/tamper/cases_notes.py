@@ -43,6 +43,25 @@ def case_23_a_size_that_int_would_take(lab: Lab) -> Look:
     return _held(box, *(_signed(box, f"{box.log.vkey.name}\n{size}\n{root}\n") for size in sizes if size))
 
 
+@case(Code.MALFORMED, "", "a checkpoint cannot be of -1 entries")
+def case_23_a_size_that_no_tree_has(lab: Lab) -> Look:
+    box = lab.small()
+    sizes = (-1, 2**63)
+    return asked(partial(_checkpoints, box.log.vkey.name, sizes))
+
+
+def _checkpoints(origin: str, sizes: tuple[int, ...]) -> list[Checkpoint]:
+    return [Checkpoint(origin, size, bytes(32)) for size in sizes]
+
+
+@case(Code.MALFORMED, "", "cannot be the root of ")
+def case_24_a_root_that_no_tree_has(lab: Lab) -> Look:
+    box = lab.small()
+    forms = ((9, bytes(31)), (9, bytes(33)), (0, bytes(32)))
+    bodies = (f"{box.log.vkey.name}\n{size}\n{base64.b64encode(root).decode()}\n" for size, root in forms)
+    return _held(box, *(_signed(box, body) for body in bodies))
+
+
 @case(Code.MALFORMED, "", "the root is not")
 def case_24_a_root_that_b64decode_would_take(lab: Lab) -> Look:
     box = lab.small()
