@@ -9,7 +9,7 @@ from countermark.attestations.documents import load_document, read_structured
 from countermark.attestations.errors import InputError, Location
 from countermark.attestations.located import JsonValue
 from countermark.contracts.condition import unmet
-from countermark.contracts.profile import Profile
+from countermark.contracts.profile import Profile, with_map, without_map
 
 AT = Location("policy.yaml", 7)
 OWN = b'{"serving": {"tensor_parallel": 4, "dcp": 1}, "limits": [16, 2]}'
@@ -32,7 +32,9 @@ def profile(**more: Any) -> Profile:
 def mapped(*fields: str) -> Profile:
     spec = "\n".join(f"    {field}" for field in fields)
     text = f"apiVersion: countermark.dev/v1\nkind: ProfileMap\nmetadata: {{id: own, version: 1}}\nspec:\n  fields:\n{spec}\n"
-    return Profile.mapped(OWN, read_structured(OWN, "own.json"), load_document(text.encode(), "map.yaml", "ProfileMap"))
+    both = with_map(OWN, text.encode())
+    assert without_map(both) == (OWN, text.encode())
+    return Profile.mapped(both, read_structured(OWN, "own.json"), load_document(text.encode(), "map.yaml", "ProfileMap"))
 
 
 @pytest.mark.parametrize(("name", "value"), [("topology.tp", 2), ("topology", {"tp": 2, "dcp": 1, "pp": 1}), ("max_num_seqs", 1)])

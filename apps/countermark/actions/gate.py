@@ -24,7 +24,7 @@ from countermark.contracts.decision import Decision, DecisionHead, Mode
 from countermark.contracts.evidence import Record
 from countermark.contracts.gate import Question, decide
 from countermark.contracts.policy import ReleasePolicy, adhoc_document
-from countermark.contracts.profile import Profile
+from countermark.contracts.profile import Profile, with_map
 from countermark.ledger.read import LedgerReader
 
 Told: TypeAlias = Callable[[int, int], None]
@@ -172,7 +172,7 @@ def documents_of(workspace: Workspace, asked: Asked) -> Documents:
         document = load_document(data, "--require", "ReleasePolicy")
     policy = ReleasePolicy.of(document, load_catalogue(), _profile(asked), adhoc=bool(asked.requires))
     trust_file = trust_file_of(workspace, asked.policy, policy.trust)
-    beside = [read_file(path) for path in (trust_file, asked.profile, asked.profile_map) if path]
+    beside = [read_file(trust_file), *([_profile_bytes(asked)] if asked.profile else [])]
     return Documents(policy, TrustPolicy.load(trust_file), (data, shipped_catalogue(), *beside), bool(asked.requires))
 
 
@@ -196,8 +196,14 @@ def _profile(asked: Asked) -> Profile | None:
         return None
     if asked.profile_map is None:
         return Profile.of(_load(asked.profile, "Profile"))
-    data = read_file(asked.profile)
-    return Profile.mapped(data, read_structured(data, str(asked.profile)), _load(asked.profile_map, "ProfileMap"))
+    located = read_structured(read_file(asked.profile), str(asked.profile))
+    return Profile.mapped(_profile_bytes(asked), located, _load(asked.profile_map, "ProfileMap"))
+
+
+def _profile_bytes(asked: Asked) -> bytes:
+    """The bytes that a decision names as its profile: those of the file, with those of its map where there is one."""
+    data = read_file(asked.profile) if asked.profile else b""
+    return with_map(data, read_file(asked.profile_map)) if asked.profile_map else data
 
 
 def _load(path: Path, kind: str) -> Document:

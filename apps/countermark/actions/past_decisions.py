@@ -1,23 +1,21 @@
 """A decision as it stands in the ledger, and the documents that it was made by, whose bytes `gate --record` kept."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.documents import Document, load_document, read_structured
-from countermark.attestations.errors import CannotTellError, InputError, Location
+from countermark.attestations.errors import CannotTellError, Location
 from countermark.attestations.located import JsonValue, as_integer, as_list, as_object
 from countermark.attestations.statement import canonical
 from countermark.contracts.catalogue import Catalogue
 from countermark.contracts.decision import Identified, core_id
 from countermark.contracts.evidence import Record
 from countermark.contracts.policy import ReleasePolicy
-from countermark.contracts.profile import Profile
+from countermark.contracts.profile import Profile, without_map
 from countermark.ledger.read import LedgerReader
-from countermark.ledger.submission import DOCUMENT_TYPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +76,16 @@ class PastDecision:
         return ReleasePolicy.of(document, catalogue, self._profile(reader), adhoc=adhoc)
 
     def _profile(self, reader: LedgerReader) -> Profile | None:
-        """A Profile, or a file of the maintainers' own with the last ProfileMap of its name before the decision."""
+        """A Profile, or a file of the maintainers' own with its ProfileMap."""
         named = self.input("profile")
         if named is None:
             return None
         data = self.bytes_of(reader, "profile")
-        located = read_structured(data, "profile")
-        if as_object(located.value).get("kind") == "Profile":
+        parts = without_map(data)
+        if parts is None:
             return Profile.of(load_document(data, "profile", "Profile"))
-        documents = [entry for entry in reader.notices() if entry.leaf.payload_type == DOCUMENT_TYPE and entry.index < self.record.index]
-        for entry in reversed(documents):
-            with suppress(InputError):
-                field_map = load_document(entry.payload, "profile map", "ProfileMap")
-                if (field_map.id, field_map.version) == (named.id, named.version):
-                    return Profile.mapped(data, located, field_map)
-        raise _incomplete(reader, f"the ProfileMap {named.id}@{named.version}")
+        own, field_map = parts
+        return Profile.mapped(data, read_structured(own, "profile"), load_document(field_map, "profile map", "ProfileMap"))
 
     def bytes_of(self, reader: LedgerReader, name: str) -> bytes:
         """The recorded bytes of a document that it was made by, whose digest is also that of their entry's payload."""

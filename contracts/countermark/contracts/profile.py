@@ -11,6 +11,7 @@ from countermark.attestations.errors import InputError, Location
 from countermark.attestations.located import JsonValue, Located, pointer_parts
 from countermark.contracts.catalogue import suggest
 
+_MAPPED: Final = b"# countermark: a ProfileMap, and the file that it maps\n"
 _FIELDS: Final = (
     "image",
     *("topology", "topology.tp", "topology.dcp", "topology.pp"),
@@ -36,10 +37,11 @@ class Profile:
         return cls(document.id, document.version, document.digest, document.spec)
 
     @classmethod
-    def mapped(cls, data: bytes, located: Located, field_map: Document) -> Self:
+    def mapped(cls, both: bytes, located: Located, field_map: Document) -> Self:
         """Build from a maintainers' own file through a validated ProfileMap, which gives it its id and version.
 
-        `data` is the file's bytes and `located` their value. `InputError` for a pointer that leads nowhere.
+        `both` are the bytes of the two, as `with_map` joins them: either of them can change what is asked, so that the digest covers both.
+        `located` is the value of the file. `InputError` for a pointer that leads nowhere.
         """
         pointers: dict[str, str] = field_map.spec["fields"]
         fields: dict[str, JsonValue] = {}
@@ -47,7 +49,7 @@ class Profile:
             if not _put(fields, name.split("."), _follow(located, pointer)):
                 raise _invalid(field_map.at(f"/spec/fields/{name}"), f"{name} is mapped below a value", "map the whole or its parts")
         names = tuple(dict.fromkeys((*pointers, *(name.partition(".")[0] for name in pointers), *_FIELDS)))
-        return cls(field_map.id, field_map.version, Digest.of(DigestKind.FILE, data), fields, names)
+        return cls(field_map.id, field_map.version, Digest.of(DigestKind.FILE, both), fields, names)
 
     def stated(self, name: str, at: Location) -> JsonValue:
         """The value of a field like `topology.tp`, or None where the profile does not state it.
@@ -73,6 +75,19 @@ class Profile:
         """The image that the profile is for, as it writes it."""
         value = self.fields.get("image")
         return value if isinstance(value, str) else None
+
+
+def with_map(data: bytes, field_map: bytes) -> bytes:
+    """A maintainers' own file and its ProfileMap as one document: a line that says so, the length in bytes of the map, both."""
+    return b"%s%d\n%s%s" % (_MAPPED, len(field_map), field_map, data)
+
+
+def without_map(both: bytes) -> tuple[bytes, bytes] | None:
+    """The file and the map that `with_map` joined; None for any other document."""
+    length, _, rest = both.removeprefix(_MAPPED).partition(b"\n")
+    if not both.startswith(_MAPPED) or not length.isdigit() or len(length) > 9:
+        return None
+    return rest[int(length) :], rest[: int(length)]
 
 
 def _put(fields: dict[str, JsonValue], path: list[str], value: JsonValue) -> bool:
