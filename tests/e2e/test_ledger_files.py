@@ -1,5 +1,6 @@
 """`ledger prove|export|backup|restore` and `verify proof|export` as a user runs them: exit codes, and nothing half-written."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -138,3 +139,85 @@ def test_a_backup_that_is_too_old(run: InProcess) -> None:
     told(done, 0, "entries 4 to 4 of the one before are lost")
     told(run("verify", "ledger", *LEDGER), 6, "ROLLBACK", "the disk died")
     told(run("reject", IMAGE, "--reason", "five", *LEDGER), 0)
+
+
+@pytest.fixture
+def hostile(run: InProcess) -> InProcess:
+    """Files that no command takes, under short names."""
+    folder = run.folder
+    (folder / "random").write_bytes(bytes(range(256)) * 300)
+    (folder / "zeros").write_bytes(bytes(3_000_000))
+    (folder / "empty").write_bytes(b"")
+    (folder / "dir.manifest").mkdir(parents=True)
+    (folder / "dir").mkdir()
+    os.mkfifo(folder / "pipe")
+    os.mkfifo(folder / "pipe.manifest")
+    (folder / "link").symlink_to(folder / "nowhere")
+    told(run("ledger", "witness", "new", "w", "--name", "witness.example/w", *KEY), 0)
+    told(run("ledger", "prove", "--from", "0", *LEDGER, "-o", "text=ask"), 0)
+    told(run("ledger", "export", "out", *LEDGER), 0)
+    os.mkfifo(folder / "out" / "pipe")
+    return run
+
+
+BAD_FILES = ("random", "zeros", "empty", "dir", "pipe", "link", "absent", "bad\udcff")
+
+
+@pytest.mark.parametrize("bad", BAD_FILES)
+def test_files_that_no_command_takes(hostile: InProcess, bad: str) -> None:
+    """Each command that reads a file says no in the words of the table, and leaves the folder as it was."""
+    run = hostile
+    before = sorted(
+        path for path in run.folder.rglob("*") if "state" not in path.parts and not path.name.endswith(("-wal", "-shm", ".lock"))
+    )
+    for command in (
+        ("verify", "proof", bad, *KEY),
+        ("verify", "proof", "ask", "--log-key", bad),
+        ("verify", "proof", "ask", "--policy", bad),
+        ("verify", "proof", "ask", *KEY, "--checkpoint", bad),
+        ("verify", "export", "out", *KEY, "--hash-only", "--checkpoint", bad),
+        ("verify", "export", "out", *KEY, "--policy", bad),
+        ("verify", "export", "out", *KEY, "--trust", bad),
+        ("ledger", "restore", bad, "--ledger", "new.db"),
+        ("ledger", "witness", "cosign", "w", bad),
+        ("ledger", "witness", "cosign", bad, "ask"),
+        ("ledger", "witness", "show", bad),
+        ("ledger", "witness", "add", bad, "--policy", bad, *LEDGER),
+        ("ledger", "witness", "new", "w2", "--name", "x", "--log-key", bad),
+        ("ledger", "prove", "1", "--policy", bad, *LEDGER),
+        ("ledger", "backup", "new.bak", "--ledger", bad),
+        ("ledger", "export", "new", "--ledger", bad),
+        ("ledger", "reindex", "--ledger", bad),
+        ("verify", "ledger", "--policy", bad, *LEDGER),
+    ):
+        done = run(*command)
+        assert done.code in (3, 4), (command, done)
+        assert done.err.startswith("countermark: ") or "INVALID  verify export" in done.out, (command, done)
+    after = sorted(
+        path for path in run.folder.rglob("*") if "state" not in path.parts and not path.name.endswith(("-wal", "-shm", ".lock"))
+    )
+    assert after == before
+
+
+@pytest.mark.parametrize("place", ["random", "pipe", "link", "w", "random/below"])
+def test_places_that_no_command_writes_to(hostile: InProcess, place: str) -> None:
+    told(hostile("ledger", "export", place, *LEDGER), 3)
+    assert hostile("ledger", "backup", place, *LEDGER).code in (3, 4)
+    told(hostile("ledger", "witness", "new", place, "--name", "x", *KEY), 3)
+
+
+def test_a_special_file_in_an_export_stops_nobody(hostile: InProcess) -> None:
+    told(hostile("verify", "export", "out", *KEY, "--trust", "box/trust.yaml"), 0, "pipe")
+    bundle = hostile.folder / "out" / "tile" / "entries" / "000.p" / "4"
+    bundle.unlink()
+    os.mkfifo(bundle)
+    told(hostile("verify", "export", "out", *KEY, "--hash-only"), 3, "it is no file")
+
+
+def test_a_witness_that_lost_its_memory_signs_nothing(hostile: InProcess) -> None:
+    told(hostile("ledger", "witness", "cosign", "w", "ask"), 0)
+    state = hostile.folder / "w" / "witness.db"
+    for spoil in (lambda: state.write_bytes(b"x" * 9000), state.unlink):
+        spoil()
+        told(hostile("ledger", "witness", "cosign", "w", "ask"), 4, "UNREADABLE")
+    assert not state.exists()

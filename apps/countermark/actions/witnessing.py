@@ -58,11 +58,16 @@ def new_witness(folder: Path, name: str, log_keys: Sequence[str], key_type: str,
     _make_empty(folder)
     protection = serialization.BestAvailableEncryption(password) if password else serialization.NoEncryption()
     pem = private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, protection)
-    write_new(folder / LOGS, "".join([*(f"log {key}\n" for key in logs), "quorum none\n"]).encode())
-    write_new(folder / KEY, pem, mode=0o600)
-    write_new(folder / NAME, f"{name}\n".encode())
-    write_new(folder / VKEY, f"{vkey}\n".encode())
-    begin_state(folder)
+    try:
+        write_new(folder / LOGS, "".join([*(f"log {key}\n" for key in logs), "quorum none\n"]).encode())
+        write_new(folder / KEY, pem, mode=0o600)
+        write_new(folder / NAME, f"{name}\n".encode())
+        write_new(folder / VKEY, f"{vkey}\n".encode())
+        begin_state(folder)
+    except BaseException:
+        for path in folder.iterdir():
+            path.unlink()
+        raise
     return WitnessState(vkey, ())
 
 

@@ -18,6 +18,7 @@ from typing import Final, Self
 
 from countermark.attestations import jsontext
 from countermark.attestations.codes import Code
+from countermark.attestations.documents import exists, read_file
 from countermark.attestations.errors import CannotTellError, InputError, Location, TamperError
 from countermark.attestations.times import Instant
 from countermark.ledger.database import connect, sqlite_errors
@@ -49,15 +50,10 @@ class Manifest:
         """The manifest of a backup file. `CannotTellError` INCOMPLETE where there is none, `InputError` SCHEMA_INVALID for another file."""
         path = manifest_path(backup)
         at = Location(str(path))
-        try:
-            data = path.read_bytes()[: _MAX_MANIFEST_BYTES + 1]
-        except FileNotFoundError:
+        if not exists(path):
             fix = "put the manifest beside the backup; without it nothing says that the file is whole"
-            raise CannotTellError(Code.INCOMPLETE, "the backup has no manifest", at=at, fix=fix) from None
-        except OSError as error:
-            why = error.strerror or "it cannot be read"
-            raise CannotTellError(Code.UNREADABLE, why, at=at, fix="give a backup whose manifest can be read") from None
-        value = jsontext.loads(data, str(path))
+            raise CannotTellError(Code.INCOMPLETE, "the backup has no manifest", at=at, fix=fix)
+        value = jsontext.loads(read_file(path, limit=_MAX_MANIFEST_BYTES), str(path))
         fields = value if isinstance(value, dict) else {}
         texts = {name: item for name, item in fields.items() if isinstance(item, str)}
         numbers = {name: item for name, item in fields.items() if isinstance(item, int) and not isinstance(item, bool)}
@@ -104,7 +100,8 @@ def back_up(ledger: Path, target: Path, head: Head, written_ms: int) -> Manifest
     waiting = target.with_name(target.name + ".unfinished")
     try:
         with _writing(waiting):
-            waiting.unlink(missing_ok=True)
+            remove_database(waiting)
+            os.close(os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
             _copy(ledger, waiting)
             manifest = _describe(waiting, head, written_ms)
             _write_synced(manifest_path(target), manifest.encode())
@@ -113,9 +110,14 @@ def back_up(ledger: Path, target: Path, head: Head, written_ms: int) -> Manifest
             waiting.rename(target)
             _sync(target.parent)
     finally:
-        for end in ("", "-wal", "-shm", "-journal"):
-            waiting.with_name(waiting.name + end).unlink(missing_ok=True)
+        remove_database(waiting)
     return manifest
+
+
+def remove_database(path: Path) -> None:
+    """Remove a database with all that SQLite keeps beside it: a log that was left behind would be replayed into the next file."""
+    for end in ("", "-wal", "-shm", "-journal", ".lock"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
 
 
 def _copy(ledger: Path, target: Path) -> None:

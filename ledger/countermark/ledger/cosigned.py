@@ -15,10 +15,11 @@ def note_at(reader: LedgerReader, size: int) -> str:
 
     The log signs one checkpoint for each append, which may be of many entries.
     """
-    root = reader.root_at(size) if 0 <= size <= reader.head.size else b""
-    row = reader.row("SELECT note FROM checkpoint WHERE size = ? AND root = ?", size, root)
-    if row is None:
-        near = reader.row("SELECT max(size) FROM checkpoint WHERE size < ?", size) or (None,)
+    within = min(max(size, 0), reader.head.size)
+    root = reader.root_at(within)
+    row = reader.row("SELECT note FROM checkpoint WHERE size = ? AND root = ?", within, root)
+    if row is None or within != size:
+        near = reader.row("SELECT max(size) FROM checkpoint WHERE size <= ?", within) or (None,)
         fix = f"ask for a size at which it did, such as {near[0] or reader.head.size}, or leave it out for the newest"
         raise InputError(Code.UNKNOWN_NAME, f"the log signed no checkpoint of {size} entries", fix=fix)
     return _with_lines(reader, str(row[0]), size, root)

@@ -36,6 +36,9 @@ def connect(path: Path, *, writable: bool = False) -> sqlite3.Connection:
             at=Location(str(path)),
             fix="make one with `countermark init`, or correct --ledger",
         )
+    if not path.is_file():
+        # Opening a pipe would wait for somebody who may never write to it.
+        raise CannotTellError(Code.LEDGER_SCHEMA, "this is no file", at=Location(str(path)), fix="give the path of a ledger")
     with sqlite_errors(path):
         connection = open_file(path, writable=writable)
         try:

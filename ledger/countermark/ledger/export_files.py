@@ -40,7 +40,7 @@ def read_export_file(folder: Path, name: str, limit: int) -> bytes | None:
 
     `InputError` UNREADABLE for a link or anything else that is no file, TOO_LARGE beyond `limit` bytes.
     """
-    at = Location(name)
+    at = Location(str(folder / name))
     try:
         descriptor = os.open(folder / name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):

@@ -17,7 +17,7 @@ from countermark.attestations.findings import Finding
 from countermark.ledger.anchor import Anchor, default_path
 from countermark.ledger.audit import audit
 from countermark.ledger.audit_report import AuditReport
-from countermark.ledger.backup import Manifest, file_sha256
+from countermark.ledger.backup import Manifest, file_sha256, remove_database
 from countermark.ledger.database import sqlite_errors, use_wal
 from countermark.ledger.note import Checkpoint, VerifierKey, open_checkpoint
 from countermark.ledger.read import LedgerReader
@@ -46,14 +46,14 @@ def candidate(backup: Path, target: Path, key: VerifierKey | None, held: Sequenc
     _refuse_existing(target)
     manifest = Manifest.read(backup)
     copy = target.with_name(target.name + ".restoring")
+    remove_database(copy)
     try:
         _copy(backup, copy, manifest)
         believed = key or _own_key(copy)
         manifest.check_note(believed)
         yield _judged(copy, manifest, believed, held, anchor)
     finally:
-        for end in ("", "-wal", "-shm", ".lock"):
-            copy.with_name(copy.name + end).unlink(missing_ok=True)
+        remove_database(copy)
 
 
 def install(copy: Path, target: Path) -> None:
