@@ -9,6 +9,7 @@ from collections import Counter
 ALLOWED = {
     r"\.\./shared .*": "the shared fixtures lie beside the checkout, or not",
     r"(?i).*cuda-bindings.*|.*nvidia-cuda-nvrtc.*|.*\[cuda\].*": "the extra [cuda] is not installed for the tests",
+    r"(?i).*no Chromium.*|.*requirements-pages.*|.*\[charts\].*": "the browser and the charts are not installed for the tests",
     r"(?i).*no GPU.*": "no GPU at hand",
     r"(?i).*SoftHSM2.*": "no software token, or the extra [hsm] is not installed",
     r"(?i).*g\+\+.*": "no compiler",

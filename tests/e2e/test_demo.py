@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from pages import read, text_of
 from program import Done, Program
 
 from countermark.actions.demo import published
@@ -20,6 +21,14 @@ def test_the_story_comes_out_as_told(told: tuple[Done, Program]) -> None:
     assert (done.code, done.err) == (0, ""), done.out
     for word in ("ALLOW", "DENY", "CONTRACT_VIOLATED", "SUBJECT_UNKNOWN", "IMAGE_REJECTED", "TAMPERED"):
         assert word in done.out
+
+
+def test_the_demo_writes_a_page_and_names_it(told: tuple[Done, Program]) -> None:
+    done, program = told
+    assert "a page of all this, for a browser: demo/report.html" in done.out
+    text = text_of(read(program.folder / "demo" / "report.html"))
+    for word in ("qualified", "research-only", "rejected", "restore-run"):
+        assert word in text, word
 
 
 def test_the_demo_leaves_a_ledger_that_verifies(told: tuple[Done, Program]) -> None:
