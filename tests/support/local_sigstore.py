@@ -104,6 +104,27 @@ class LocalSigstore:
             entries = [self.log.append(hashedrekord(PAYLOAD_TYPE, payload, signature, verifier, key))]
         return self._bundle({"publicKey": {"hint": hint}}, entries, payload, PAYLOAD_TYPE, signature, stamped)
 
+    def sign_file(self, data: bytes, *, key: SigningKey | None = None, managed: bool = False) -> Json:
+        """A bundle over a file, keyless or by a managed key, with a log entry as Rekor v2 gives it."""
+        key = key or p256()
+        signature, hashed = sign(key, data), {"algorithm": "SHA2_256", "digest": b64(sha256(data).digest())}
+        material: Json = {"publicKey": {"hint": "whose?"}}
+        verifier: Json = {"publicKey": {"rawBytes": b64(spki(key.public_key()))}, "keyDetails": _details(key)}
+        if not managed:
+            name = x509.UniformResourceIdentifier(SAN)
+            certificate = self.certificates.issue(key.public_key(), [name], ISSUER, NOW, sct=True, more={})
+            material = {"certificate": {"rawBytes": b64(certificate.public_bytes(Encoding.DER))}}
+            verifier = {"x509Certificate": material["certificate"], "keyDetails": _details(key)}
+        spec = {"data": hashed, "signature": {"content": b64(signature), "verifier": verifier}}
+        body = {"kind": "hashedrekord", "apiVersion": "0.0.2", "spec": {"hashedRekordV002": spec}}
+        token = b64(self.timestamps.timestamp(signature, NOW + timedelta(seconds=5)))
+        material |= {
+            "tlogEntries": [self.log.append(body)],
+            "timestampVerificationData": {"rfc3161Timestamps": [{"signedTimestamp": token}]},
+        }
+        signed = {"messageDigest": hashed, "signature": b64(signature)}
+        return {"mediaType": MEDIA_TYPE, "verificationMaterial": material, "messageSignature": signed}
+
     def _bundle(
         self,
         material: Json,

@@ -10,12 +10,13 @@ from countermark.actions.verify_attestation import Checked, Expectation
 from countermark.actions.workspace import Workspace, public_key
 from countermark.attestations.bundle import Bundle
 from countermark.attestations.bundle_trust import BundleTrust, ExpectedIdentity
-from countermark.attestations.bundle_verifier import BundleVerifier, VerifiedBundle
+from countermark.attestations.bundle_verifier import BundleVerifier, VerifiedBundle, VerifiedFile
 from countermark.attestations.codes import Code
 from countermark.attestations.documents import exists
 from countermark.attestations.envelope import Envelope
-from countermark.attestations.errors import CountermarkError, InputError, UsageError
+from countermark.attestations.errors import CountermarkError, InputError, Location, RefusedError, UsageError
 from countermark.attestations.keys import PublicKey
+from countermark.attestations.signed_file import Artifact
 from countermark.attestations.sigstore_trust import SigstoreRoot
 from countermark.attestations.times import Instant
 from countermark.attestations.trust import Identity, TrustPolicy
@@ -30,6 +31,7 @@ class CheckedBundle:
     checked: Checked
     data: bytes
     bundle: VerifiedBundle | None = None
+    file: VerifiedFile | None = None
 
     def submission(self) -> Submission | None:
         """What goes into a ledger: the signature by the certificate's key, and the bundle itself by its digest."""
@@ -83,15 +85,19 @@ def trust_root(path: Path | None, policy: TrustPolicy | None = None) -> Sigstore
     return SigstoreRoot.load(path) if path else SigstoreRoot.public()
 
 
-def check_bundles(paths: Sequence[str], verifier: BundleVerifier, now: Instant, expected: Expectation) -> list[CheckedBundle]:
-    """Every bundle of the files. An unreadable file is one of the results."""
-    return [result for path in paths for result in _check_file(path, verifier, now, expected)]
+def check_bundles(
+    paths: Sequence[str], verifier: BundleVerifier, now: Instant, expected: Expectation, artifact: Artifact | None = None
+) -> list[CheckedBundle]:
+    """Every bundle of the files. An unreadable file is one of the results. With an artifact each must sign it, or name it as a subject."""
+    return [result for path in paths for result in _check_file(path, verifier, now, expected, artifact)]
 
 
-def _check_file(path: str, verifier: BundleVerifier, now: Instant, expected: Expectation) -> Iterator[CheckedBundle]:
+def _check_file(
+    path: str, verifier: BundleVerifier, now: Instant, expected: Expectation, artifact: Artifact | None
+) -> Iterator[CheckedBundle]:
     try:
         for source, data in read_texts(path):
-            yield check_bundle(data, source, verifier, now, expected)
+            yield check_artifact(data, source, verifier, now, expected, artifact)
     except InputError as error:
         yield CheckedBundle(Checked(path, None, error), b"")
 
@@ -104,6 +110,24 @@ def check_bundle(data: bytes, source: str, verifier: BundleVerifier, now: Instan
     except CountermarkError as error:
         return CheckedBundle(Checked(source, _envelope(data, source), error), data)
     return CheckedBundle(Checked(source, None, None, bundle.verified), data, bundle)
+
+
+def check_artifact(
+    data: bytes, source: str, verifier: BundleVerifier, now: Instant, expected: Expectation, artifact: Artifact | None
+) -> CheckedBundle:
+    """As `check_bundle`; with an artifact a bundle must sign that file, or hold a statement of which it is a subject."""
+    if artifact is None:
+        return check_bundle(data, source, verifier, now, expected)
+    try:
+        content = Bundle.parse(data, source).content
+        if isinstance(content, Envelope):
+            return check_bundle(data, source, verifier, now, replace(expected, subject=artifact.digest))
+        if expected.subject or expected.predicate_type:
+            message = "a bundle that signs a file has no subject and no predicate type"
+            raise RefusedError(Code.PAYLOAD_TYPE, message, at=Location(source), fix="leave out --subject and --type")
+        return CheckedBundle(Checked(source, None, None), data, file=verifier.verify_file(data, source, artifact, at=now))
+    except CountermarkError as error:
+        return CheckedBundle(Checked(source, None, error), data)
 
 
 def _envelope(data: bytes, source: str) -> Envelope | None:

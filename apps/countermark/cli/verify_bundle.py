@@ -20,6 +20,9 @@ def bundle(
     trusted_root: TrustedRootOption = None,
     certificate_identity: Annotated[str | None, typer.Option(metavar="SAN", help="Who must have signed, exactly.")] = None,
     certificate_oidc_issuer: Annotated[str | None, typer.Option(metavar="URL", help="Who vouched for the signer, exactly.")] = None,
+    artifact: Annotated[
+        str | None, typer.Option(metavar="FILE|sha256:HEX", help="The file that is signed, or that the statement is about.")
+    ] = None,
     key: PublicKeyOption = [],
     trust: TrustOption = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
@@ -33,11 +36,13 @@ def bundle(
         from countermark.actions.clock import now
         from countermark.actions.verify_attestation import Expectation
         from countermark.actions.verify_bundle import Believed, check_bundles
+        from countermark.attestations.signed_file import Artifact
         from countermark.cli.render_bundle import bundle_report
 
         believed = Believed(certificate_identity, certificate_oidc_issuer, tuple(key), trust, ledger, trusted_root)
         expected = Expectation.parse(subject, predicate_type)
         verifier = believed.verifier()
-        return bundle_report(check_bundles(files, verifier, now(), expected), verifier.root)
+        file = Artifact.of(artifact) if artifact else None
+        return bundle_report(check_bundles(files, verifier, now(), expected, file), verifier.root)
 
     finish("verify bundle", output, act)

@@ -18,6 +18,7 @@ from countermark.attestations.envelope import MAX_ENVELOPE, PAYLOAD_TYPE, Envelo
 from countermark.attestations.errors import InputError, Location
 from countermark.attestations.failing_closed import first_line
 from countermark.attestations.located import JsonValue, as_list, as_object
+from countermark.attestations.signed_file import FileSignature
 
 if TYPE_CHECKING:
     from sigstore_models.bundle.v1 import Bundle as Model
@@ -30,13 +31,14 @@ _PEP740 = {"version", "verification_material", "envelope"}
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """One signature over one statement with what is needed to verify it: a certificate or the hint at a key, log entries, timestamps.
+    """One signature over one statement or file with what is needed to verify it: a certificate or the hint at a key, log entries,
+    timestamps.
 
-    `text` is the bundle as the library gets it; `certificate` is the leaf in DER, none when a managed key signed; `digest` is of the
-    bytes as they came.
+    `content` is the statement's envelope, or the signature over a file. `text` is the bundle as the library gets it; `certificate` is
+    the leaf in DER, none when a managed key signed; `digest` is of the bytes as they came.
     """
 
-    envelope: Envelope
+    content: Envelope | FileSignature
     certificate: bytes | None
     model: "Model"
     text: str
@@ -45,24 +47,35 @@ class Bundle:
 
     @classmethod
     def parse(cls, data: bytes, source: str) -> Self:
-        """Read a bundle; `InputError` for anything that two readers could read differently, and for what is not an attestation."""
+        """Read a bundle; `InputError` for anything that two readers could read differently."""
         from sigstore_models.bundle.v1 import Bundle as Model
 
         reader = _Reader(source)
         value = reader.normal(jsontext.loads(data, source, limit=MAX_ENVELOPE))
-        envelope = reader.envelope(value)
+        envelope = None if "messageSignature" in value else reader.envelope(value)
         text = json.dumps(value)
         try:
             model = Model.from_json(text)
         except ValueError as error:
             raise reader.error("", f"this is not a sigstore bundle: {first_line(error)}", "give a bundle of version 0.1 to 0.3") from None
         reader.check_same(value, model.to_dict(), "")
-        return cls(envelope, reader.leaf(model), model, text, Digest.of(DigestKind.FILE, data), source)
+        return cls(
+            envelope or reader.file_signature(value, model), reader.leaf(model), model, text, Digest.of(DigestKind.FILE, data), source
+        )
+
+    @property
+    def envelope(self) -> Envelope:
+        """The envelope of the statement; `InputError` UNSUPPORTED for a bundle that signs a file."""
+        if isinstance(self.content, FileSignature):
+            message = "this bundle signs a file and holds no attestation"
+            at = Location(self.source, pointer="/messageSignature")
+            raise InputError(Code.UNSUPPORTED, message, at=at, fix="give the file with --artifact, or a bundle with a DSSE envelope")
+        return self.content
 
     @property
     def signature(self) -> bytes:
         """The one signature."""
-        return self.envelope.signatures[0].sig
+        return self.content.signature if isinstance(self.content, FileSignature) else self.content.signatures[0].sig
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +94,8 @@ class _Reader:
         if value.get("mediaType") not in _MEDIA_TYPES:
             message = f"bundles of media type {value.get('mediaType')!r} are not read"
             raise self.error("/mediaType", message, "give a bundle of version 0.1 to 0.3", Code.UNSUPPORTED)
-        if "messageSignature" in value:
-            message = "this bundle signs a file and holds no attestation"
-            raise self.error("/messageSignature", message, "give a bundle with a DSSE envelope", Code.UNSUPPORTED)
+        if "messageSignature" in value and "dsseEnvelope" in value:
+            raise self.error("/messageSignature", "a bundle signs a statement or a file, never both", "give the bundle as it was made")
         material = _without_nulls(as_object(value.get("verificationMaterial")))
         material.setdefault("tlogEntries", [])
         if isinstance(material.get("publicKey"), dict):
@@ -120,6 +132,19 @@ class _Reader:
         fields |= {"payload": base64.b64encode(envelope.payload).decode(), "signatures": [signature]}
         value["dsseEnvelope"] = fields
         return envelope
+
+    def file_signature(self, value: Mapping[str, JsonValue], model: "Model") -> FileSignature:
+        """The signature over a file, and the SHA-256 that is stated beside it."""
+        signed = model.message_signature
+        if signed is None or not signed.signature:
+            raise self.error("/messageSignature/signature", "there is no signature", "give a bundle that was signed")
+        stated = as_object(as_object(value.get("messageSignature")).get("messageDigest"))
+        if not stated or signed.message_digest is None:
+            return FileSignature(signed.signature, None)
+        if stated.get("algorithm") != "SHA2_256":
+            message = f"digests of {stated.get('algorithm')!r} are not read"
+            raise self.error("/messageSignature/messageDigest/algorithm", message, "give a bundle over a SHA-256", Code.UNSUPPORTED)
+        return FileSignature(signed.signature, signed.message_digest.digest)
 
     def check_same(self, read: JsonValue, kept: JsonValue, pointer: str) -> None:
         """Refuse what the model took for something else than it says: junk, other spellings, fields of another name."""

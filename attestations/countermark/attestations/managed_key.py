@@ -2,15 +2,18 @@
 
 The sigstore library reads no bundle without a certificate. Its check of an inclusion proof, checkpoint and promise needs none, so that
 it is used as it is (the one private part of the library that we call, with a test that breaks when it changes); what the entry says of
-the envelope and of the key is compared here. Sources: Rekor's `dsse` 0.0.1 schema; rekor-tiles, hashedrekord 0.0.2 over a DSSE envelope.
+what was signed and of the key is compared here. Sources: Rekor's `dsse` and
+`hashedrekord` 0.0.1 schemas; rekor-tiles, hashedrekord 0.0.2 over a DSSE envelope or a file.
 """
 
 import base64
 import hashlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from countermark.attestations import jsontext
 from countermark.attestations.codes import Code
+from countermark.attestations.digests import Digest
 from countermark.attestations.envelope import Envelope
 from countermark.attestations.errors import Location, RefusedError
 from countermark.attestations.failing_closed import failing_closed
@@ -36,18 +39,36 @@ def check_logged(entry: "TransparencyLogEntry", root: SigstoreRoot, source: str)
         LibraryEntry(entry)._verify(root.library.rekor_keyring(KeyringPurpose.VERIFY))  # noqa: SLF001  # it has no public form
 
 
-def check_entry_body(entry: "TransparencyLogEntry", envelope: Envelope, key: PublicKey) -> None:
-    """`RefusedError` unless the entry is about this envelope, this signature and this key."""
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """What a log entry must be about: the envelope or file that was signed, the signature, and the key; `source` is for errors."""
+
+    signed: Envelope | Digest
+    signature: bytes
+    key: PublicKey
+    source: str
+
+    def refused(self, message: str) -> RefusedError:
+        """The bundle, refused for its log entry."""
+        at = Location(self.source, pointer="/verificationMaterial/tlogEntries/0/canonicalizedBody")
+        return RefusedError(Code.SIG_INVALID, message, at=at, fix="give the bundle as its signer made it")
+
+
+def check_entry_body(entry: "TransparencyLogEntry", logged: Logged) -> None:
+    """`RefusedError` unless the entry is about what was signed, this signature and this key."""
     kind = (entry.kind_version.kind, entry.kind_version.version)
-    body = jsontext.loads(entry.canonicalized_body, f"{envelope.source} (log entry)")
-    if kind == ("dsse", "0.0.1"):
-        expected, body = _dsse(envelope, key), _without_envelope_hash(body)
+    body = jsontext.loads(entry.canonicalized_body, f"{logged.source} (log entry)")
+    signed = logged.signed
+    if kind == ("dsse", "0.0.1") and isinstance(signed, Envelope):
+        expected, body = _dsse(signed, logged.key), _without_envelope_hash(body)
+    elif kind == ("hashedrekord", "0.0.1") and isinstance(signed, Digest):
+        expected = _hashedrekord_v1(signed, logged)
     elif kind == ("hashedrekord", "0.0.2"):
-        expected = _hashedrekord(envelope, key)
+        expected = _hashedrekord(logged)
     else:
-        raise _refused(envelope, f"log entries of kind {'/'.join(kind)} are not read for managed keys")
+        raise logged.refused(f"log entries of kind {'/'.join(kind)} are not read for managed keys")
     if body != expected:
-        raise _refused(envelope, "the log entry is about another envelope, signature or key")
+        raise logged.refused("the log entry is about something else that was signed, another signature or key")
 
 
 def _without_envelope_hash(body: JsonValue) -> JsonValue:
@@ -64,22 +85,25 @@ def _dsse(envelope: Envelope, key: PublicKey) -> JsonValue:
     return {"kind": "dsse", "apiVersion": "0.0.1", "spec": {"payloadHash": payload_hash, "signatures": [signature]}}
 
 
-def _hashedrekord(envelope: Envelope, key: PublicKey) -> JsonValue:
-    if key.algorithm not in _KEY_DETAILS:
-        raise _refused(envelope, f"a log entry of this kind holds no {key.algorithm.name} signature")
+def _hashedrekord_v1(file: Digest, logged: Logged) -> JsonValue:
+    signature: JsonValue = {"content": _text(logged.signature), "publicKey": {"content": _text(logged.key.to_pem())}}
+    spec: JsonValue = {"data": {"hash": {"algorithm": "sha256", "value": file.hex}}, "signature": signature}
+    return {"kind": "hashedrekord", "apiVersion": "0.0.1", "spec": spec}
+
+
+def _hashedrekord(logged: Logged) -> JsonValue:
+    key, signed = logged.key, logged.signed
+    if key.algorithm not in _KEY_DETAILS or (isinstance(signed, Digest) and key.algorithm is not Algorithm.ECDSA_P256_SHA256):
+        raise logged.refused(f"a log entry of this kind holds no {key.algorithm.name} signature")
     details, name, prehash = _KEY_DETAILS[key.algorithm]
+    hashed = signed.raw if isinstance(signed, Digest) else prehash(signed.pae()).digest()
     verifier: JsonValue = {"publicKey": {"rawBytes": _text(key.spki)}, "keyDetails": details}
     spec: JsonValue = {
-        "data": {"algorithm": name, "digest": _text(prehash(envelope.pae()).digest())},
-        "signature": {"content": _text(envelope.signatures[0].sig), "verifier": verifier},
+        "data": {"algorithm": name, "digest": _text(hashed)},
+        "signature": {"content": _text(logged.signature), "verifier": verifier},
     }
     return {"kind": "hashedrekord", "apiVersion": "0.0.2", "spec": {"hashedRekordV002": spec}}
 
 
 def _text(data: bytes) -> str:
     return base64.b64encode(data).decode()
-
-
-def _refused(envelope: Envelope, message: str) -> RefusedError:
-    at = Location(envelope.source, pointer="/verificationMaterial/tlogEntries/0/canonicalizedBody")
-    return RefusedError(Code.SIG_INVALID, message, at=at, fix="give the bundle as its signer made it")
