@@ -11,6 +11,7 @@ from countermark.attestations.errors import CountermarkError, InputError, Locati
 from countermark.attestations.release import __version__
 from countermark.cli import (
     attest,
+    attestation,
     benchmark,
     compare,
     contract,
@@ -65,6 +66,7 @@ app.command("reject")(negative.reject)
 app.command("retract")(negative.retract)
 app.command("supersede")(negative.supersede)
 app.command("import")(importing.import_files)
+app.add_typer(attestation.app, name="attestation")
 verify.app.command("bundle")(verify_bundle.bundle)
 verify.app.command("evidence")(evidence.verify)
 verify.app.command("layout")(legacy.layout)
