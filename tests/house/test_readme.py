@@ -1,5 +1,6 @@
 """The README is true: its links lead somewhere, its commands exist, it is short, and it names no other folder's files."""
 
+import hashlib
 import re
 from pathlib import Path
 
@@ -38,6 +39,11 @@ def test_the_readme_is_short() -> None:
 def test_the_exit_codes_are_those_of_the_program() -> None:
     told = {int(code) for code in re.findall(r"^\| (\d+) \|", README, re.MULTILINE)}
     assert told == {int(code) for code in ExitCode}
+
+
+def test_the_digest_of_the_stand_alone_verifier_is_told() -> None:
+    file = ROOT / "apps" / "countermark" / "standalone" / "verify.py"
+    assert hashlib.sha256(file.read_bytes()).hexdigest() in README
 
 
 def test_the_changelog_is_open() -> None:
