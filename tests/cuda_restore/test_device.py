@@ -15,12 +15,12 @@ from countermark.cuda_restore.device import (
     Device,
     DriverError,
     Event,
-    Ownership,
     ScatterStatus,
     StagingMemory,
     Stream,
     Violation,
 )
+from countermark.cuda_restore.ownership import Ownership
 from countermark.cuda_restore.spans import SpanTable
 from countermark.cuda_restore.staging import Placement, RingClosedError, StagingRing, StateError, begin
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
-from itertools import count, pairwise
+from itertools import count
 from threading import RLock
 from typing import Final, TypeVar
 
@@ -26,20 +26,18 @@ from countermark.cuda_restore.device import (
     DeviceKind,
     DriverState,
     Event,
-    Ownership,
     StagingMemory,
     Stream,
     check_range,
     check_scatter,
 )
+from countermark.cuda_restore.host_placement import place
+from countermark.cuda_restore.ownership import Ownership
 from countermark.cuda_restore.page_digest import DigestKey, Digests, page_digests
 from countermark.cuda_restore.spans import SpanTable
 
 _STIR: Final = 0.5
 """How likely one more operation runs ahead: on average one for every submission, so queues neither empty at once nor only grow."""
-
-_LOCKED_ROWS: Final = 500
-_ROW_BYTES_MIN: Final = 1024
 
 _Thing = TypeVar("_Thing")
 
@@ -145,7 +143,7 @@ class CpuDevice(Ownership):
 
     def scatter(self, staging: StagingMemory, spans: SpanTable, destination: Buffer, status: Buffer, stream: Stream) -> None:
         check_scatter(staging, spans, destination, status)
-        self._submit(stream, partial(_place, staging.payload, spans, self._bytes(destination), self._bytes(status)))
+        self._submit(stream, partial(place, staging.payload, spans, self._bytes(destination), self._bytes(status)))
 
     def page_digests(self, buffer: Buffer, pages: NDArray[np.void], key: DigestKey, stream: Stream) -> Digests:
         self.synchronize(stream)
@@ -216,45 +214,3 @@ def _prefaulted(size: int) -> Bytes:
     memory = np.empty(size, np.uint8)
     memory.fill(0xCD)
     return memory
-
-
-def _place(slab: Bytes, spans: SpanTable, destination: Bytes, status: Bytes) -> None:
-    """The kernel's work in numpy: copy every span, count it in the status words."""
-    joined = spans.coalesced()
-    table = joined if 4 * len(joined) <= len(spans) else spans
-    for first, last in pairwise(_run_edges(table)):
-        _copy_run(slab, destination, table, first, last)
-    words = status.view(np.uint64)
-    words[0] += np.uint64(spans.total_bytes)
-    words[1] += np.uint64(len(spans))
-
-
-def _run_edges(spans: SpanTable) -> list[int]:
-    """Where runs begin and end: rows of one size that follow each other in the slab and lie on one grid of the destination."""
-    size, source, destination = spans.sizes, spans.source, spans.destination
-    same = (size[1:] == size[:-1]) & (source[1:] == source[:-1] + size[:-1]) & ((destination[1:] - destination[:-1]) % size[1:] == 0)
-    return [0, *(np.flatnonzero(~same) + 1).tolist(), len(spans)]
-
-
-def _copy_run(slab: Bytes, destination: Bytes, spans: SpanTable, first: int, last: int) -> None:
-    """Copy one run: a slice, or one indexed assignment over the whole run, cut so fine that the interpreter is free meanwhile."""
-    size, source = int(spans.sizes[first]), int(spans.source[first])
-    targets = spans.destination[first:last]
-    data = slab[source : source + size * len(targets)]
-    if len(targets) == 1:
-        destination[int(targets[0]) : int(targets[0]) + size] = data
-        return
-    parts = _parts(size, len(targets))
-    row = np.dtype((np.void, size // parts))
-    grid = int(targets[0]) % row.itemsize
-    rows = destination[grid : grid + (destination.size - grid) // row.itemsize * row.itemsize].view(row)
-    firsts = (targets - grid) // row.itemsize
-    rows[(firsts[:, None] + np.arange(parts)).ravel()] = data.view(row)
-
-
-def _parts(size: int, pages: int) -> int:
-    """Into how many rows to cut each page of a run: numpy keeps the interpreter lock over an indexed assignment of few rows."""
-    parts = 1
-    while parts * pages <= _LOCKED_ROWS and size % (2 * parts) == 0 and size // (2 * parts) >= _ROW_BYTES_MIN:
-        parts *= 2
-    return parts

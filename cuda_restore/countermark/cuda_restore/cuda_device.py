@@ -24,7 +24,6 @@ from countermark.cuda_restore.device import (
     DriverError,
     DriverState,
     Event,
-    Ownership,
     ScatterStatus,
     StagingMemory,
     Stream,
@@ -33,6 +32,7 @@ from countermark.cuda_restore.device import (
     check_scatter,
 )
 from countermark.cuda_restore.kernel import Cubin, load_cubin
+from countermark.cuda_restore.ownership import Ownership
 from countermark.cuda_restore.page_digest import DigestKey, Digests, check_pages
 from countermark.cuda_restore.spans import SPAN_ROW, VECTOR_BYTES, SpanTable
 

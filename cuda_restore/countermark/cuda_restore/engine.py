@@ -15,7 +15,7 @@ from functools import partial
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.errors import CannotTellError, CountermarkError, InputError, Location, RefusedError
-from countermark.cuda_restore.device import DriverError, Event, Ownership, Violation
+from countermark.cuda_restore.device import DriverError, Event, Violation
 from countermark.cuda_restore.events import (
     Aborted,
     Completed,
@@ -32,6 +32,7 @@ from countermark.cuda_restore.events import (
     TraceEvent,
     Verified,
 )
+from countermark.cuda_restore.ownership import Ownership
 from countermark.cuda_restore.page_digest import DigestKey
 from countermark.cuda_restore.plan import PlacementPlan, plan_placement
 from countermark.cuda_restore.pool import ReaderPool

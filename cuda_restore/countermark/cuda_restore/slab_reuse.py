@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from countermark.cuda_restore.device import STATUS_BYTES, Buffer, Bytes, Event, Ownership, ScatterStatus, StagingMemory, Stream
+from countermark.cuda_restore.device import STATUS_BYTES, Buffer, Bytes, Event, ScatterStatus, StagingMemory, Stream
 from countermark.cuda_restore.events import Authenticated, Completed, FaultInjected, Recompute, Submitted
+from countermark.cuda_restore.ownership import Ownership
 from countermark.cuda_restore.plan import PlacementPlan, plan_placement, spans_max
 from countermark.cuda_restore.reader import read_head
 from countermark.cuda_restore.result import requested

@@ -17,7 +17,8 @@ from typing import TypeVar
 
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import CountermarkError
-from countermark.cuda_restore.device import STATUS_BYTES, Buffer, Bytes, Device, Event, Ownership, ScatterStatus, StagingMemory, Stream
+from countermark.cuda_restore.device import STATUS_BYTES, Buffer, Bytes, Device, Event, ScatterStatus, StagingMemory, Stream
+from countermark.cuda_restore.ownership import Ownership
 from countermark.cuda_restore.spans import SpanTable
 
 _Resource = TypeVar("_Resource", Buffer, Event, Stream)
