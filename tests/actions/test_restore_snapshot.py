@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -310,6 +310,13 @@ class TestWrite:
         assert b"page-swap" in plan_text(stored.folder, stored.written.manifests, stored.written.chunks, faults=["page-swap"])
         with pytest.raises(InputError, match="not overwritten"):
             write_plan(stored.folder / "plan.yaml", stored.written, device="cpu", image=None)
+
+    @pytest.mark.parametrize("change", [{"ranks": 10**10}, {"tokens": 256 * 10**9}, {"ranks": 600, "tokens": 2048}])
+    def test_an_oracle_that_no_machine_holds_is_refused_before_anything_is_made(self, tmp_path: Path, change: dict[str, int]) -> None:
+        with pytest.raises(InputError) as caught:
+            write_oracle(tmp_path / "large", replace(SHAPE, **change), "red", object_bytes=100_000)
+        assert caught.value.code is Code.TOO_LARGE
+        assert not (tmp_path / "large").exists()
 
     def test_another_cache_under_the_same_context_is_refused(self, stored: Stored) -> None:
         with pytest.raises(RefusedError) as caught:

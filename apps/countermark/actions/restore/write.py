@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import yaml
@@ -29,6 +30,9 @@ from countermark.cuda_restore.wire import Fields
 from countermark.cuda_restore.writer import layers_in_order, write_snapshot
 from countermark.recorders.recording import Progress, silent
 
+ORACLE_BYTES_MAX: Final = 1024 * 1024 * 1024
+"""The largest cache of the oracle that is written; it is made in memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -50,7 +54,14 @@ class ArraySource:
 
 
 def write_oracle(root: Path, shape: OracleShape, codeword: str, *, object_bytes: int) -> Written:
-    """Publish the bundled oracle's cache of its own prompt, one manifest a rank; a restore of it must answer `codeword`."""
+    """Publish the bundled oracle's cache of its own prompt, one manifest a rank; a restore of it must answer `codeword`.
+
+    Raises `InputError` TOO_LARGE before anything is made when the cache, which is held whole, would exceed `ORACLE_BYTES_MAX`.
+    """
+    size = 2 * shape.layers * shape.pages * shape.page_bytes * shape.ranks
+    if size > ORACLE_BYTES_MAX:
+        message = f"an oracle of {shape.ranks} ranks and {shape.tokens} tokens takes {size} bytes; {ORACLE_BYTES_MAX} are allowed"
+        raise InputError(Code.TOO_LARGE, message, fix="write fewer ranks or tokens")
     _make(root)
     return Written(publish_oracle(root, shape, write_prompt(shape, codeword), object_bytes=object_bytes), root / CHUNKS)
 
