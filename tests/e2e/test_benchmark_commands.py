@@ -146,6 +146,10 @@ def test_a_run_that_contradicts_itself_is_not_recorded(bench: Bench) -> None:
     assert bench("ledger", "stats", "-o", "json").json["ledger"]["size"] == 1
 
 
+def test_a_run_that_observed_nothing_is_no_run(bench: Bench) -> None:
+    assert bench.record(benchmark_run(lambda run: run.update(observations=[]))).code == 5
+
+
 def test_an_interval_is_computed_where_there_is_none_and_never_over_too_few(bench: Bench) -> None:
     run = benchmark_run(lambda run: run["summary"].update(interval=None))
     done = bench.record(run, "--interval", "bootstrap:37")

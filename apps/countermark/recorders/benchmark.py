@@ -9,7 +9,7 @@ from typing import Any
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest
 from countermark.attestations.documents import MAX_FILE
-from countermark.attestations.errors import CannotTellError, InputError, Location
+from countermark.attestations.errors import CannotTellError, InputError, Location, NothingError
 from countermark.attestations.findings import Finding
 from countermark.attestations.located import JsonValue, as_object
 from countermark.attestations.predicate_types import PredicateName
@@ -123,6 +123,9 @@ def benchmark_of(document: Field, binds: Iterable[Binding] = (), wanted: WantedI
     whole = dict(checked(PredicateName.BENCHMARK_RUN, replace(document, value=fields)))
     if wanted:
         whole = _with_interval(whole, wanted, document)
+    if not whole["observations"] and not whole.get("windows"):
+        at = document.document.at("/observations")
+        raise NothingError(Code.NOTHING_EVALUATED, "the run observed nothing", at=at, fix="record the requests that were measured")
     found = judge(whole)
     return BenchmarkRecording(document, {name: value for name, value in whole.items() if name != "image"}, found)
 

@@ -217,7 +217,7 @@ def _interval(run: BenchmarkRun) -> Iterator[Broken]:
     elif known_method(stated.method):
         made = interval(samples, run.summary, stated.level, stated.method)
         if made is None:
-            problem = f"more than {len(samples)} samples: these cannot reach the level {decimal(stated.level)}"
+            problem = f"another number of samples: no interval at {decimal(stated.level)} is computed over {len(samples)}"
         elif not made.agrees_with(stated):
             problem = f"{_shown(made)}, by {stated.method}"
     if problem:
