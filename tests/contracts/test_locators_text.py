@@ -123,10 +123,11 @@ LABEL org.commit="${COMMIT}" \\
 RUN <<END
 FROM nowhere "
 END
-from BUILDER
+from BUILDER AS second
 LABEL old value
 FROM scratch
 FROM other:latest
+FROM second
 """
 
 

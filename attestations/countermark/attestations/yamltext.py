@@ -22,6 +22,10 @@ _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INT = re.compile(r"-?(?:0|[1-9][0-9]{0,15})\Z", re.ASCII)
 _REAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+(?:[eE][-+]?[0-9]{1,2})?|[eE][-+]?[0-9]{1,2})\Z", re.ASCII)
+_NOT_PRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""YAML 1.2.2, production [1] c-printable."""
+_TAG = "tag:yaml.org,2002:"
+_SCALAR_TAGS: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "null": (type(None),)}
 _LOADER: type = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
@@ -30,6 +34,10 @@ def loads_located(data: bytes, source: str, *, limit: int = MAX_BYTES) -> Locate
     if len(data) > limit:
         raise InputError(Code.TOO_LARGE, f"{len(data)} bytes; at most {limit} are read", at=Location(source), fix="split the document")
     text, builder = decode(data, source), _Builder(source)
+    if odd := _NOT_PRINTABLE.search(text):
+        at = Location(source, text.count("\n", 0, odd.start()) + 1, odd.start() - text.rfind("\n", 0, odd.start()))
+        message = f"the character U+{ord(odd.group()):04X} is not allowed in YAML"
+        raise InputError(Code.UNREADABLE, message, at=at, fix="save the file as UTF-8 text, and remove the character")
     try:
         for event in yaml.parse(text, Loader=_LOADER):
             builder.take(event)
@@ -62,6 +70,7 @@ class _Open:
     nodes_before: int
     key: str | None = None
     merges: list[JsonValue] = field(default_factory=list)
+    merged: bool = False
 
     def child(self) -> str:
         return pointer_join(self.pointer, self.key if self.key is not None else len(self.value))
@@ -104,22 +113,41 @@ class _Builder:
         if top and isinstance(top.value, dict) and top.key is None:
             self._key(top, text, event)
             return
-        value = plain_scalar(text) if event.implicit[0] and not event.style else text
+        value = self._tagged(event, event.tag) if event.tag else plain_scalar(text) if event.implicit[0] and not event.style else text
         if event.anchor:
             self._anchors[event.anchor] = (value, 1)
         self._place_value(value, event, 1)
 
+    def _tagged(self, event: yaml.ScalarEvent, tag: str) -> JsonValue:
+        """A scalar with a tag of the core schema (YAML 1.2.2, 10.3); any other makes something of it that no reader can tell."""
+        text: str = event.value
+        kind = tag.removeprefix(_TAG)
+        value = plain_scalar(text)
+        if tag == "!" or kind == "str":
+            return text
+        if kind in _SCALAR_TAGS and isinstance(value, _SCALAR_TAGS[kind]) and (kind == "bool" or not isinstance(value, bool)):
+            return value
+        raise self._unknown_tag(event, tag)
+
+    def _unknown_tag(self, event: yaml.Event, tag: str) -> InputError:
+        shown = tag.replace(_TAG, "!!")
+        return self._error(Code.UNSUPPORTED, event, f"the tag {shown} is not read here", "remove the tag, and write the value as it is")
+
     def _key(self, top: _Open, key: str, event: yaml.Event) -> None:
         assert isinstance(top.value, dict)
-        if key in top.value:
+        if key in top.value or (key == "<<" and top.merged):
             raise self._error(Code.DUPLICATE_KEY, event, f"key {key!r} stands twice in one mapping", "keep one")
         top.key = key
+        top.merged |= key == "<<"
         self.positions[top.child()] = _place(event)
 
     def _open(self, value: dict[str, JsonValue] | list[JsonValue], event: yaml.Event) -> None:
         top = self._stack[-1] if self._stack else None
         if top and isinstance(top.value, dict) and top.key is None:
             raise self._error(Code.SCHEMA_INVALID, event, "a key must be a scalar", "quote the key")
+        tag = getattr(event, "tag", None)
+        if tag and tag not in ("!", f"{_TAG}map" if isinstance(value, dict) else f"{_TAG}seq"):
+            raise self._unknown_tag(event, tag)
         if len(self._stack) >= MAX_DEPTH:
             raise self._error(Code.TOO_LARGE, event, f"nested deeper than {MAX_DEPTH}", "flatten the document")
         pointer = top.child() if top else ""

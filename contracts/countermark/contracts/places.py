@@ -3,7 +3,6 @@
 A file that cannot be read costs the places in it and no others; each file is read and parsed once.
 """
 
-import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -102,8 +101,8 @@ class Resolver:
         return parsed
 
     def _beside(self, path: str, locator: Locator) -> dict[str, bytes]:
-        there = (name for companion in locator.companions(path) for name in self.tree.glob(companion))
-        return {name: self.tree.read(name) for name in itertools.islice(there, 1)}
+        groups = [[name for companion in group for name in self.tree.glob(companion)] for group in locator.companions(path)]
+        return {there[0]: self.tree.read(there[0]) for there in groups if there}
 
 
 def finding_of(error: InputError | NothingError) -> Finding:

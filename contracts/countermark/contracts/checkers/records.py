@@ -37,7 +37,8 @@ class Record:
 
     def find(self, pointer: str) -> list[Found]:
         """The values at the pointer; none where nothing stands."""
-        return [found for found in self.parsed.find(pointer) if isinstance(found, Found)]
+        values = self.parsed.values(pointer) if isinstance(self.parsed, ComposeFile) else self.parsed.find(pointer)
+        return [found for found in values if isinstance(found, Found)]
 
     def parts(self, pointer: str) -> list[str]:
         """The pointer of each value that `pointer`, which may have `*` in it, names."""

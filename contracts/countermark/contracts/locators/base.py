@@ -60,8 +60,8 @@ class Locator(ABC):
         del argument
         return None
 
-    def companions(self, path: str) -> Sequence[str]:
-        """Files that have a say in what the file at `path` means, where they are there; the first that is there is read."""
+    def companions(self, path: str) -> Sequence[Sequence[str]]:
+        """Files that have a say in what the file at `path` means, where they are there; of each group the first that is there is read."""
         del path
         return ()
 

@@ -1,15 +1,19 @@
 """Compose files after interpolation: pointers to values, and flags in the commands of services.
 
 References are replaced from `.env` beside the file, or from the published `.env.example` where there is no `.env`; the environment of
-whoever runs this is never asked (Compose specification, "Interpolation"). A value that comes from there as a whole stands there.
+whoever runs this is never asked (Compose specification, "Interpolation"). A value that comes from there as a whole stands there; the
+default of a reference that is set there is a copy too, and counts beside it. So does what an override file says, which Compose merges
+into a file of a default name; other files that `COMPOSE_FILE` merges are not read, which is an error.
 """
 
 import posixpath
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from countermark.attestations import yamltext
-from countermark.attestations.errors import Location
+from countermark.attestations.codes import Code
+from countermark.attestations.errors import InputError, Location
 from countermark.attestations.located import JsonValue, pointer_join
 from countermark.contracts.locators.base import NOTHING_BESIDE, Absent, Found, Locator, Reading, decoded
 from countermark.contracts.locators.env import EnvFile
@@ -20,6 +24,13 @@ from countermark.contracts.locators.structured import Document
 from countermark.contracts.locators.words import Command, Word, split
 
 _ENV_FILES = (".env", ".env.example")
+_MERGED = {
+    f"{stem}{ending}": tuple(f"{stem}.override{other}" for stem in ("compose", "docker-compose") for other in (".yml", ".yaml"))
+    for stem in ("compose", "docker-compose")
+    for ending in (".yml", ".yaml")
+}
+_DEFAULTED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*):?-")
+_REQUIRED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*):?\?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +39,34 @@ class ComposeFile:
 
     document: Document
     known: Settings
+    override: "ComposeFile | None" = None
 
     def at(self, pointer: str) -> Location:
         """Where `pointer` stands in the Compose file itself."""
         return self.document.at(pointer)
 
     def find(self, argument: str) -> Sequence[Found | Absent]:
-        """The values that the pointer names; `InputError` when one needs a variable that is required and not set."""
+        """The values that the pointer names, here and in the override, and the defaults that differ from what is set."""
+        own = self.values(argument)
+        written = [Found(it.value, it.at) for it in self.document.find(argument) if isinstance(it, Found)]
+        beside = [default for it in written if isinstance(it.value, str) for default in self._default(it.value, it.at)]
+        merged = [it for it in self.override.find(argument) if isinstance(it, Found)] if self.override else []
+        return (*(it for it in own if not (merged and isinstance(it, Absent))), *beside, *merged)
+
+    def values(self, argument: str) -> Sequence[Found | Absent]:
+        """The values that the pointer names in this file; `InputError` when one needs a variable that is required and not set."""
         return tuple(it if isinstance(it, Absent) else self._interpolated(it) for it in self.document.find(argument))
+
+    def without_defaulted(self, text: str) -> Settings:
+        """What is set, but for the names that have a default in a text."""
+        hidden = set(_DEFAULTED.findall(text)) - set(_REQUIRED.findall(text))
+        return {name: setting for name, setting in self.known.items() if name not in hidden}
+
+    def _default(self, text: str, at: Location) -> Iterator[Found]:
+        """What a text is where nothing is set, if that differs: it is written down, and runs without the environment file."""
+        value = expand(text, at, self.without_defaulted(text)).value
+        if value != expand(text, at, self.known).value:
+            yield Found(value, at)
 
     def _interpolated(self, found: Found) -> Found:
         if isinstance(found.value, str):
@@ -57,15 +88,25 @@ class ServiceCommands:
 
     file: ComposeFile
     lines: tuple[str, ...]
+    override: "ServiceCommands | None" = None
 
     def find(self, argument: str) -> Sequence[Found | Absent]:
         """Each value that the flag is given in `entrypoint` or `command` of a service."""
+        found = [self._exact(value, argument) for service in self._services() for value in self._values(service, argument)]
+        merged = [it for it in self.override.find(argument) if isinstance(it, Found)] if self.override else []
+        return (*found, *merged) or (Absent(Location(self.file.at("").file, 1)),)
+
+    def _values(self, service: Command, flag: str) -> Iterator[Found]:
+        """The values in one command, and those that a default gives where nothing is set and that differ."""
         path = self.file.at("").file
-        found: list[Found] = []
-        for service in self._services():
-            found.extend(flag_values([self._direct(service)], argument, path, self.file.known, strict=False))
-            found.extend(flag_values(list(self._run_by_a_shell(service)), argument, path, {}))
-        return tuple(self._exact(value, argument) for value in found) or (Absent(Location(path, 1)),)
+        without = self.file.without_defaulted(" ".join(word.text for word in service.words))
+        values = self._given(service, flag, path, self.file.known)
+        yield from values
+        yield from (it for it in self._given(service, flag, path, without) if it.value not in {value.value for value in values})
+
+    def _given(self, service: Command, flag: str, path: str, known: Settings) -> list[Found]:
+        by_a_shell = list(self._run_by_a_shell(service, known))
+        return [*flag_values([self._direct(service)], flag, path, known, strict=False), *flag_values(by_a_shell, flag, path, {})]
 
     def _services(self) -> Iterator[Command]:
         """The command of each service as one line: what `command` says stands behind the entrypoint (Compose specification)."""
@@ -81,11 +122,11 @@ class ServiceCommands:
         texts = texts_run(service)
         return Command(tuple(word for word in service.words if word not in texts))
 
-    def _run_by_a_shell(self, service: Command) -> Iterator[Command]:
+    def _run_by_a_shell(self, service: Command, known: Settings) -> Iterator[Command]:
         """The commands in texts that are handed to a shell with `-c`."""
         path = self.file.at("").file
         for word in texts_run(service):
-            text = expand(word.text, Location(path, word.line, word.column), self.file.known).value
+            text = expand(word.text, Location(path, word.line, word.column), known).value
             yield from nested(split(text, path, word.line, word.column), path)
 
     def _words(self, found: Found) -> Iterator[Word]:
@@ -110,13 +151,29 @@ class ServiceCommands:
 
 
 def _read(data: bytes, path: str, beside: Mapping[str, bytes]) -> ComposeFile:
-    settings = [EnvFile().parse(content, name).settings for name, content in beside.items()]
-    return ComposeFile(Document(yamltext.loads_located(data, path)), settings[0] if settings else {})
+    merged = _MERGED.get(posixpath.basename(path), ())
+    settings = [EnvFile().parse(content, name).settings for name, content in beside.items() if posixpath.basename(name) in _ENV_FILES]
+    known = settings[0] if settings else {}
+    _refuse_merged(path, known)
+    overrides = [_read(content, name, {}) for name, content in beside.items() if posixpath.basename(name) in merged]
+    override = replace(overrides[0], known=known) if overrides else None
+    return ComposeFile(Document(yamltext.loads_located(data, path)), known, override)
 
 
-def _env_files(path: str) -> Sequence[str]:
+def _refuse_merged(path: str, known: Settings) -> None:
+    """`COMPOSE_FILE` names files that Compose merges (Compose, "Pre-defined environment variables")."""
+    setting = known.get("COMPOSE_FILE")
+    files = re.split("[:;]", setting.value) if setting else []
+    if setting and len(files) > 1 and posixpath.basename(path) in map(posixpath.basename, files):
+        message = f"COMPOSE_FILE merges {setting.value}; what comes of that is known only when this runs"
+        fix = "name one file, or make each of them a place and remove COMPOSE_FILE"
+        raise InputError(Code.UNSUPPORTED, message, at=setting.at, fix=fix)
+
+
+def _companions(path: str) -> Sequence[Sequence[str]]:
     folder = posixpath.dirname(path)
-    return tuple(posixpath.join(folder, name) for name in _ENV_FILES)
+    groups = (_ENV_FILES, _MERGED.get(posixpath.basename(path), ()))
+    return [[posixpath.join(folder, name) for name in group] for group in groups]
 
 
 class ComposePointers(Locator):
@@ -125,9 +182,9 @@ class ComposePointers(Locator):
     name = "compose"
     reading = Reading.TYPED
 
-    def companions(self, path: str) -> Sequence[str]:
-        """The environment files beside it."""
-        return _env_files(path)
+    def companions(self, path: str) -> Sequence[Sequence[str]]:
+        """The environment file and the override beside it."""
+        return _companions(path)
 
     def parse(self, data: bytes, path: str, beside: Mapping[str, bytes] = NOTHING_BESIDE) -> ComposeFile:
         """Parse the YAML strictly, and the environment file."""
@@ -140,10 +197,13 @@ class ComposeArguments(Locator):
     name = "compose-args"
     reading = Reading.TEXT
 
-    def companions(self, path: str) -> Sequence[str]:
-        """The environment files beside it."""
-        return _env_files(path)
+    def companions(self, path: str) -> Sequence[Sequence[str]]:
+        """The environment file and the override beside it."""
+        return _companions(path)
 
     def parse(self, data: bytes, path: str, beside: Mapping[str, bytes] = NOTHING_BESIDE) -> ServiceCommands:
         """Parse the YAML strictly, and the environment file."""
-        return ServiceCommands(_read(data, path, beside), tuple(decoded(data, path).split("\n")))
+        file = _read(data, path, beside)
+        override = file.override.at("").file if file.override else ""
+        texts = [tuple(decoded(content, name).split("\n")) for name, content in ((path, data), (override, beside.get(override, b"")))]
+        return ServiceCommands(file, texts[0], ServiceCommands(file.override, texts[1]) if file.override else None)

@@ -44,7 +44,7 @@ class EnvFile(Locator):
         """Read assignments; a name without `=` has no value here, anything else is an `InputError`."""
         del beside
         lines: list[tuple[str, Setting]] = []
-        for number, line in enumerate(decoded(data, path).split("\n"), start=1):
+        for number, line in enumerate(decoded(data, path).removeprefix("\ufeff").split("\n"), start=1):
             if line.strip() and not line.lstrip().startswith("#"):
                 lines.extend(_assignment(line.rstrip("\r"), path, number, dict(lines)))
         return Environment(path, tuple(lines))

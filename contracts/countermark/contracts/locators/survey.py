@@ -140,7 +140,7 @@ def _structured(path: str, kind: str, parsed: Document | ComposeFile, seen: Surv
         if isinstance(node, dict):
             seen.objects.append(Sighting(path, kind, pointer, words, keys=tuple(node)))
         elif isinstance(node, str) and "$" in node and kind == "compose":
-            for found in parsed.find(pointer):
+            for found in parsed.values(pointer) if isinstance(parsed, ComposeFile) else ():
                 if isinstance(found, Found):
                     _value(Sighting(path, kind, pointer, words), found.value, seen)
         else:
