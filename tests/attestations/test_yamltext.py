@@ -87,3 +87,28 @@ def test_places() -> None:
 def test_junk_never_crashes(data: bytes) -> None:
     with suppress(InputError):
         yamltext.loads_located(data, "f")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line"),
+    [
+        ("x: &x {a: 1}\ny:\n  <<: *x\n  <<: *x\n", Code.DUPLICATE_KEY, 4),
+        ("a: 1\nb: !!binary AAAA\n", Code.UNSUPPORTED, 2),
+        ("a: !env HOME\n", Code.UNSUPPORTED, 1),
+        ("a: !!python/name:os.system x\n", Code.UNSUPPORTED, 1),
+        ("a: !reset {}\n", Code.UNSUPPORTED, 1),
+        ("a: !!int x\n", Code.UNSUPPORTED, 1),
+        ("a: 1\nb: x\0y\n", Code.UNREADABLE, 2),
+    ],
+)
+def test_what_two_readers_could_take_in_two_ways_is_refused_at_its_line(text: str, code: Code, line: int) -> None:
+    with pytest.raises(InputError) as caught:
+        yamltext.loads_located(text.encode(), "f")
+    assert caught.value.code is code
+    assert caught.value.at
+    assert caught.value.at.line == line
+
+
+def test_tags_of_the_core_schema_mean_what_they_say() -> None:
+    found = yamltext.loads_located(b"a: !!str 1\nb: !!int 1\nc: !!map {}\nd: ! 1\ne: !!bool true\nf: !!null ~\n", "f").value
+    assert found == {"a": "1", "b": 1, "c": {}, "d": "1", "e": True, "f": None}
