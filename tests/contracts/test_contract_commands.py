@@ -65,3 +65,4 @@ def test_findings_name_the_contract_by_its_path_in_the_repository(tmp_path: Path
 def test_an_earlier_revision_needs_a_git_repository(tmp_path: Path) -> None:
     path = repository(tmp_path)
     assert run("verify", path, "--root", tmp_path, "--against", "HEAD")[0] == 3
+    assert run("verify", path, "--root", tmp_path, "--against", "")[0] == 2

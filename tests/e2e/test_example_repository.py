@@ -102,6 +102,14 @@ def test_one_digit_in_each_of_nine_places(example: Program, file: str, line: int
             "serving",
             "remove",
         ),
+        (
+            "command:\n  - serve\n",
+            "command:\n  - sh\n  - -e\n  - -c\n  - exec serve --mixed_prefill_interval=8\n",
+            "config.flags-forbidden",
+            22,
+            "serving",
+            "remove",
+        ),
         ("pagestore_cuda_restore: true", "pagestore_cuda_restore: 'true'", "config.types-strict", 13, "true or false", "write"),
         ("pagestore_cuda_arena_bytes: 268435456", "pagestore_cuda_arena_bytes: 3", "config.value-limits", 16, "67108864", "set"),
     ],
@@ -114,6 +122,13 @@ def test_one_edit_of_a_profile(example: Program, old: str, new: str, checker: st
     assert (done.code, finding["checker"], place(finding)) == (1, checker, f"{file}:{line}")
     assert required in finding["required"]
     assert fix in finding["fix"]
+
+
+def test_one_key_twice_in_the_pins_is_told_once_whoever_reads_them(example: Program) -> None:
+    edit(example, "builder/pins.json", '"commit":', f'"commit": "{"17" * 20}",\n    "commit":')
+    done = verify(example)
+    finding = only(done)
+    assert (done.code, finding["code"], finding["location"]["file"]) == (3, "DUPLICATE_KEY", "builder/pins.json")
 
 
 def test_one_key_twice_in_one_profile_is_told_once(example: Program) -> None:

@@ -28,7 +28,11 @@ def contract(
 
     def act() -> Report:
         from countermark.actions.verify_contract import contract_files, judge, judge_commit
+        from countermark.attestations.codes import Code
+        from countermark.attestations.errors import UsageError
 
+        if against == "":
+            raise UsageError(Code.UNKNOWN_NAME, "--against names no revision", fix="give a revision, or leave the option out")
         files = contract_files(paths)
         if not record:
             return contract_report([judge(path, root, against) for path in files], against)

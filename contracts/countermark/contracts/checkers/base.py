@@ -50,7 +50,9 @@ class Case:
         found = self.files.resolve([lookup(name, self.terms.facts, "fact", self.at)])
         for gap in found.gaps:
             finding = gap.finding
-            message = f"fact {name}: {finding.observed} where {finding.required or 'a value'} is needed"
+            if finding.required is None:  # its file cannot be read, which is told in these words by all who meet it
+                raise InputError(finding.code, finding.observed or "it cannot be read", at=finding.location, fix=finding.fix)
+            message = f"fact {name}: {finding.observed} where {finding.required} is needed"
             raise InputError(finding.code, message, at=finding.location, fix=finding.fix)
         return list(found.occurrences)
 

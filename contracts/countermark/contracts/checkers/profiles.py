@@ -1,7 +1,9 @@
 """What checks read of a profile: its fields, its configuration keys and its command line, each value with its place."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError, Location, NothingError
@@ -12,6 +14,8 @@ from countermark.contracts.locators.base import Found
 from countermark.contracts.locators.shell import strip_flag
 from countermark.contracts.locators.words import split
 from countermark.contracts.terms import Profile
+
+_FLAG: Final = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +77,17 @@ def field_of(case: Case, profile: Profile, name: str) -> Found:
 
 
 def flags(words: Sequence[Found]) -> list[tuple[str, Found]]:
-    """The words that are flags, each by its name without a value, `_` and `-` being one sign."""
-    return [(strip_flag(str(word.value)), word) for word in words if str(word.value).startswith("-")]
+    """The flags of the words, each by its name without a value, `_` and `-` being one sign.
+
+    A word with blanks in it is what a shell is given to run, or several words that somebody wrote as one: every flag in it counts.
+    """
+    return [(strip_flag(name), word) for word in words for name in _flags_in(str(word.value))]
+
+
+def _flags_in(text: str) -> list[str]:
+    if any(map(str.isspace, text.strip())):
+        return _FLAG.findall(text)
+    return [text] if text.startswith("-") else []
 
 
 def _file(case: Case, profile: Profile) -> Record:
