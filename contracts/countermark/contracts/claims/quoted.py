@@ -1,4 +1,4 @@
-"""The digests that a text quotes: whole ones, typed or bare, and abbreviated ones of seven digits or more."""
+"""The digests that a text quotes: whole ones, typed or bare, in whatever case, and abbreviated ones of seven digits or more."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,9 @@ from typing import Final
 
 from countermark.attestations.digests import Digest, DigestKind
 
-_QUOTED: Final = re.compile(r"(?<![0-9A-Za-z])(?:(oci-index|oci-manifest|oci-config):)?(sha256:)?([0-9a-f]{7,64})(?![0-9A-Za-z])")
+_QUOTED: Final = re.compile(
+    r"(?<![0-9A-Za-z])(?:(oci-index|oci-manifest|oci-config):)?(sha256:)?([0-9a-f]{7,64}|[0-9A-Fa-f]{64})(?![0-9A-Za-z])"
+)
 _WHOLE: Final = 64
 
 
@@ -39,4 +41,4 @@ def quoted_in(text: str) -> Iterator[tuple[int, int, Quoted]]:
         kind, mark, digits = found.groups()
         mixed = re.search("[0-9]", digits) and re.search("[a-f]", digits)
         if mixed or len(digits) in (40, _WHOLE):
-            yield found.start(), found.end(), Quoted(digits, DigestKind(kind) if kind else None, mark is not None)
+            yield found.start(), found.end(), Quoted(digits.lower(), DigestKind(kind) if kind else None, mark is not None)

@@ -1,8 +1,9 @@
 """What a text for people says of images: status words in its sentences, markers, and which images it names at all.
 
-A status word is said of the image nearest to it in its sentence, with the capabilities and the scope in its clause and in the clauses
-behind it that have no status word of their own. A word behind a negation says nothing. Fenced code and comments are no sentences;
-images that fenced code names are named.
+A status word is said of the image nearest to it in its sentence. Where its sentence names none, it is said of those of the sentence before,
+if it begins with a word that points back (`it`, `this`, `status`), or else of those that the heading of its section names. With it count
+the capabilities and the scope in its clause and in the clauses behind it that have no status word of their own. A word behind a negation
+says nothing. Fenced code and comments are no sentences; images that fenced code names are named.
 """
 
 import re
@@ -24,6 +25,8 @@ _COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FENCED: Final = re.compile(r"(?ms)^ {0,3}(`{3,}|~{3,})[^\n]*$.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)")
 _CLAUSE: Final = re.compile(r",(?=\s)|[;:—–|]|\b(?:and|but|while)\b")
 _OF_AN_IMAGE: Final = re.compile(r"(?i)\b(?:image|artifact|candidate|build)s?\b")
+_POINTS_BACK: Final = re.compile(r"(?i)[\W_]*(?:it|its|this|that|these|they|both|status|state|verdict)\b")
+_HEADING: Final = re.compile(r"\s*(#{1,6})\s")
 _STATUS: Final = words_pattern(str(status) for status in Status)
 
 Meaning = Callable[[Quoted], Sequence[Digest]]
@@ -113,21 +116,32 @@ def _rejects_unnamed(sentence: str, words: Sequence[_Said]) -> bool:
 
 
 _Sentence = tuple[int, str, list[_Said]]
+_Images = list[tuple[int, int, tuple[Digest, ...]]]
+"""Where images are named in a sentence, and which."""
 
 
 def _said(text: str, meaning: Meaning) -> Iterator[_Sentence]:
     """Each sentence with a status word: where it begins, itself, and its status words."""
+    before: _Images = []
+    sections: list[tuple[int, _Images]] = []
     for start, sentence in sentences(text):
-        found = list(_STATUS.finditer(sentence))
-        if found:
-            images = [(begin, end, tuple(meaning(quoted))) for begin, end, quoted in quoted_in(sentence)]
-            yield start, sentence, [_word(word, sentence, [item for item in images if item[2]]) for word in found]
+        named = [(begin, end, images) for begin, end, quoted in quoted_in(sentence) for images in [tuple(meaning(quoted))] if images]
+        heading = _HEADING.match(sentence)
+        if heading:
+            sections = [section for section in sections if section[0] < len(heading[1])] + [(len(heading[1]), named)]
+        words = list(_STATUS.finditer(sentence))
+        if words:
+            section = next((images for _, images in reversed(sections) if images), [])
+            meant = named or (before if _POINTS_BACK.match(sentence) else []) or section
+            yield start, sentence, [_word(word, sentence, meant, own=bool(named)) for word in words]
+        before = named or (before if not sentence.strip() else [])
 
 
-def _word(word: re.Match[str], sentence: str, images: Sequence[tuple[int, int, tuple[Digest, ...]]]) -> _Said:
-    nearest = min(images, key=lambda item: _apart(item[0], item[1], word.start(), word.end()), default=(0, 0, ()))
-    affirmed = not negated(sentence[: word.start()])
-    return _Said(Status(word.group().lower()), word.start(), word.end(), nearest[2], affirmed)
+def _word(word: re.Match[str], sentence: str, images: "_Images", *, own: bool) -> _Said:
+    """A status word with what it is said of: the nearest image of its own sentence, or all that another sentence names."""
+    nearest = min(images, key=lambda item: _apart(item[0], item[1], word.start(), word.end()), default=(0, 0, ()))[2]
+    meant = nearest if own else tuple(dict.fromkeys(image for _, _, some in images for image in some))
+    return _Said(Status(word.group().lower()), word.start(), word.end(), meant, not negated(sentence[: word.start()]))
 
 
 def _claims(sentence: _Sentence, text: str, path: str, capabilities: Sequence[str]) -> Iterator[Claim]:

@@ -38,8 +38,9 @@ def claims(text: str, path: str, words: Mapping[str, object]) -> Iterator[Claim]
 
 
 def words_pattern(words: Iterable[str]) -> re.Pattern[str]:
-    """An expression for each of the words as a whole word, the longest first; capitals do not matter."""
-    return re.compile(r"(?i)(?<![\w-])(?:" + "|".join(map(re.escape, sorted(words, key=len, reverse=True))) + r")(?![\w-])")
+    """An expression for each of the words as a whole word, the longest first; capitals do not matter, nor does `_emphasis_`."""
+    listed = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+    return re.compile(rf"(?i)(?:(?<![\w-])|(?<=\W_)|(?<=\W__))(?:{listed})(?![^\W_]|-|__?[^\W_])")
 
 
 def sentences(text: str) -> Iterator[tuple[int, str]]:
