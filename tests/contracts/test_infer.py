@@ -8,7 +8,7 @@ import pytest
 from countermark.attestations.codes import ExitCode
 from countermark.attestations.errors import NothingError
 from countermark.contracts.contract import Contract
-from countermark.contracts.infer import infer
+from countermark.contracts.infer import DIFFERS, infer
 from countermark.contracts.verdict import ContractVerdict, evaluate
 from countermark.recorders.file_trees import FolderTree
 
@@ -117,3 +117,19 @@ def test_a_contract_that_is_there_already_is_no_place(tmp_path: Path) -> None:
     draft = infer(tree, "engine")
     (tmp_path / "contract.yaml").write_text(draft)
     assert infer(tree, "engine") == draft
+
+
+def test_drift_that_is_there_already_is_told(tmp_path: Path) -> None:
+    drifted = "5be0" * 10
+    tree = repository(tmp_path, **{"profiles__other.yaml": f"engine: {{commit: {drifted}}}\n"})
+    told = [line for line in infer(tree, "engine").splitlines() if line.startswith(DIFFERS)]
+    assert told == [
+        f"{DIFFERS} profiles/other.yaml /engine/commit is {drifted}, and not engine.commit: if that is drift, add it to the places"
+    ]
+
+
+def test_two_values_of_one_name_are_told(tmp_path: Path) -> None:
+    tree = repository(tmp_path, **{f"profiles__{name}.yaml": f"engine: {{commit: {OTHER}}}\n" for name in ("one", "two")})
+    assert f"{DIFFERS} engine2.commit has a name that another value has too: if they must be one, make them one pin" in infer(
+        tree, "engine"
+    )

@@ -44,11 +44,14 @@ def infer_contract(
 
     def act() -> Report:
         from countermark.actions.contract_tools import draft, write_draft
+        from countermark.contracts.infer import DIFFERS
 
         text = draft(repository)
         if file is None:
             return Report(text=text.rstrip("\n"), bare=True, extra={"contract": text})
         write_draft(file, text)
-        return Report(text=f"wrote {file}\n  next: countermark verify contract {file}", extra={"contract": text, "file": str(file)})
+        differing = [line.removeprefix("# ") for line in text.splitlines() if line.startswith(DIFFERS)]
+        told = "\n".join([f"wrote {file}", *differing, f"  next: countermark verify contract {file}"])
+        return Report(text=told, extra={"contract": text, "file": str(file)})
 
     finish("contract infer", output, act)

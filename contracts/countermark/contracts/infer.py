@@ -18,6 +18,8 @@ from countermark.contracts.checkers.key_catalog import shipped_catalogs, shipped
 from countermark.contracts.locators.survey import Sighting, Survey, survey
 from countermark.contracts.tree import Tree
 
+DIFFERS = "# differs:"
+"""How the lines of a draft begin that tell of drift."""
 _LEAST_FILES = 2
 _LIKENESS = 0.75
 _PARTS = re.compile(r"[^A-Za-z0-9]+")
@@ -124,6 +126,25 @@ def _unique(pin: str, leaf: str, taken: set[str]) -> str:
     return name
 
 
+def _differing(facts: Sequence[Fact], found: Sequence[Sighting]) -> Iterator[str]:
+    """What looks like drift that is there already: another value under the name of one that is pinned, and two pins of one name."""
+    for fact in facts:
+        if fact.pin[-1].isdecimal() and any(fact.pin.rstrip("0123456789") == other.pin and fact.leaf == other.leaf for other in facts):
+            yield f"{fact.pin}.{fact.leaf} has a name that another value has too: if they must be one, make them one pin"
+    pinned = {(it.file, it.argument) for fact in facts for it in fact.places}
+    for it in found:
+        if (it.file, it.argument) not in pinned and not it.is_prose:
+            same = next((fact for fact in facts if any(_called_alike(it, place) for place in fact.places)), None)
+            if same:
+                yield f"{it.file} {it.argument} is {it.hex}, and not {same.pin}.{same.leaf}: if that is drift, add it to the places"
+
+
+def _called_alike(one: Sighting, other: Sighting) -> bool:
+    """Whether two digests of one length stand under the same last words of a path, such as `source` and `commit`."""
+    words = tuple(word.lower() for word in one.words[-2:])
+    return len(one.hex) == len(other.hex) and bool(words) and words == tuple(word.lower() for word in other.words[-2:])
+
+
 def _profiles(seen: Survey) -> Mapping[str, tuple[Sighting, str]]:
     """Objects that hold keys of a shipped catalogue, with the catalogue."""
     known = {key: catalog for catalog in shipped_catalogs() for key in shipped_keys(catalog)}
@@ -144,6 +165,7 @@ def _prose(seen: Survey, facts: Sequence[Fact]) -> list[str]:
 
 def _text(name: str, facts: Sequence[Fact], profiles: Mapping[str, tuple[Sighting, str]], seen: Survey) -> Iterator[str]:
     prose = _prose(seen, facts)
+    yield from (f"{DIFFERS} {told}" for told in _differing(facts, seen.digests))
     yield "# Drafted by `countermark contract infer`: rename the pins, remove what may differ, add what must hold."
     yield "apiVersion: countermark.dev/v1"
     yield "kind: Contract"
