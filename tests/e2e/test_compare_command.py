@@ -5,6 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pytest
 from measured import benchmark_run, summarised
 from program import Program
 
@@ -24,6 +25,7 @@ def slower(run: dict[str, Any]) -> None:
     summarised(run)
 
 
+@pytest.mark.slow  # a dozen starts that each bring in SciPy; `test_run_comparison` holds the same rules without them
 def test_compare_says_first_whether_and_then_what(program: Program, box: Path) -> None:
     base, other = write(program, "base.json", benchmark_run()), write(program, "other.json", benchmark_run(slower))
     done = program("compare", base, other, "-o", "json")
