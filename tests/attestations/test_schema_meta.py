@@ -91,7 +91,7 @@ def test_the_printed_schema_needs_no_other_file(kind: str) -> None:
 
 
 def test_the_kinds_are_documents_predicates_and_outputs() -> None:
-    assert kinds() == (*DOCUMENT_KINDS, *PredicateName, "test-result", "report", "lock", "anchor", "audit", "backup")
+    assert kinds() == (*DOCUMENT_KINDS, *PredicateName, "test-result", "report", "lock", "anchor", "audit", "backup", "decision-bundle")
 
 
 def test_the_closed_lists_are_those_of_the_code() -> None:

@@ -52,6 +52,7 @@ def audit_ledger(
         workspace.ledger,
         trust.keys() if trust else {},
         _believed_log(trust),
+        workspace.anchor,
         progress=progress,
         bundle_key=BundleKeys(trust) if trust else None,
         held={str(path): read_note(path) for path in checkpoints},

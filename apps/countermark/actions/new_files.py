@@ -8,6 +8,12 @@ from countermark.attestations.codes import Code
 from countermark.attestations.errors import CannotTellError, InputError, Location
 
 
+def refuse_existing(path: Path) -> None:
+    """`InputError` when there is anything at this path, so that work whose result could not be kept is not begun."""
+    if os.path.lexists(path):
+        raise InputError(Code.UNREADABLE, "it exists and is not overwritten", at=Location(str(path)), fix="give the name of a new file")
+
+
 def write_new(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     """Write a file that must not exist yet, with its mode from the first byte on; `InputError` when it exists."""
     try:

@@ -29,11 +29,15 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A ledger file with the trust policy it is judged by, and the folder of its keys; `trust_given` when `--trust` named the policy."""
+    """A ledger file with the trust policy it is judged by, and the folder of its keys; `trust_given` when `--trust` named the policy.
+
+    `anchor` is the file that remembers its newest head, by default the one in the user's state directory.
+    """
 
     ledger: Path
     trust_file: Path
     trust_given: bool = False
+    anchor: Path | None = None
 
     @classmethod
     def at(cls, ledger: str, trust: Path | None = None) -> Self:
@@ -107,7 +111,7 @@ def admitting_trust(workspace: Workspace, policy: TrustPolicy) -> LedgerTrust:
 
 def open_reader(workspace: Workspace, trust: TrustPolicy | None = None) -> LedgerReader:
     """A verified view of the ledger; `RefusedError` UNTRUSTED when the trust policy believes other logs."""
-    reader = LedgerReader.open(workspace.ledger)
+    reader = LedgerReader.open(workspace.ledger, anchor=workspace.anchor)
     believed = {log.origin: log.vkey for log in trust.logs} if trust else {}
     if trust and believed and believed.get(reader.genesis.origin) != reader.genesis.log_vkey:
         reader.close()

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from countermark.cli.asking import AtOption, PolicyOption, ProfileMapOption, ProfileOption, TimeOption, asked
+from countermark.cli.decision_bundle import bundles_asked, packed, refuse_bundles
 from countermark.cli.formats import FINDINGS
 from countermark.cli.gate_images import demanded_report, with_totals
-from countermark.cli.options import DEFAULT_LEDGER, FindingsPageOption, LedgerOption, PageOption, SigningKeyOption, TrustOption
+from countermark.cli.options import DEFAULT_LEDGER, ExplainOption, FindingsPageOption, LedgerOption, SigningKeyOption, TrustOption
 from countermark.cli.output import PAGE, finish
 from countermark.cli.pages import decisions_page, repeated_page
 from countermark.cli.progress import count_progress
@@ -111,9 +112,10 @@ def explain_image(
     at: AtOption = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
     trust: TrustOption = None,
-    output: PageOption = [],
+    output: ExplainOption = [],
 ) -> None:
     """Show why an image is allowed or denied, now or in the past, with what was weighed; exit 0 when the question was answered."""
+    bundles, outputs = bundles_asked(output)
 
     def act() -> Report:
         from dataclasses import replace
@@ -127,12 +129,14 @@ def explain_image(
         workspace = Workspace.at(ledger, trust)
         if all(is_decision(text) for text in subjects):
             repeated = [repeat(workspace, text) for text in subjects]
-            return repeated_report(repeated, repeated_page(output, workspace, repeated))
+            page = repeated_page(outputs, workspace, repeated)
+            return repeated_report(repeated, page, packed(workspace, repeated, bundles))
+        refuse_bundles(bundles)
         question = asked(subjects, policy, require, profile=profile, profile_map=profile_map, effective_time=effective_time, at=at)
         decided = decide_all(workspace, question)
-        return replace(decision_report(decided, [], decisions_page("explain", output, workspace, decided)), exit=ExitCode.YES)
+        return replace(decision_report(decided, [], decisions_page("explain", outputs, workspace, decided)), exit=ExitCode.YES)
 
-    finish("explain", output, act, forms=(PAGE,))
+    finish("explain", outputs, act, forms=(PAGE,))
 
 
 def decision_report(decided: "Decided", recorded: "list[RecordedDecision]", pages: Mapping[str, str]) -> Report:

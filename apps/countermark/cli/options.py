@@ -44,6 +44,16 @@ HeldOption: TypeAlias = Annotated[
 PageOption: TypeAlias = Annotated[
     list[str], typer.Option("--output", "-o", metavar="FORMAT[=PATH]", help="text, json or html=FILE; repeatable.", show_default=False)
 ]
+ExplainOption: TypeAlias = Annotated[
+    list[str],
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FORMAT[=PATH]",
+        help="text, json, html=FILE, or of a decision bundle=FILE with all that it takes to make it again; repeatable.",
+        show_default=False,
+    ),
+]
 FindingsPageOption: TypeAlias = Annotated[
     list[str],
     typer.Option(

@@ -8,18 +8,19 @@ from countermark.cli.report import Report
 from countermark.contracts.explain_text import explain
 
 
-def repeated_report(repeated: Sequence[Repeated], pages: Mapping[str, str]) -> Report:
-    """Each decision made again, and at which pointers it differs from the recorded one."""
+def repeated_report(repeated: Sequence[Repeated], pages: Mapping[str, str], written: Sequence[str] = ()) -> Report:
+    """Each decision made again, and at which pointers it differs from the recorded one; `written` are lines about files."""
     return Report(
         evaluated=len(repeated),
         of=len(repeated),
-        text="\n".join(_text(item) for item in repeated),
+        text="\n".join([*map(repeated_text, repeated), *written]),
         forms=pages,
-        extra={"decisions": [_json(item) for item in repeated]},
+        extra={"decisions": [repeated_json(item) for item in repeated]},
     )
 
 
-def _text(item: Repeated) -> str:
+def repeated_text(item: Repeated) -> str:
+    """A decision made again, for people."""
     record = item.past.record
     lines = [f"decision {item.id}, entry {record.index}, signed by {', '.join(record.signers)}", explain(item.again).rstrip()]
     if not item.differences:
@@ -28,7 +29,8 @@ def _text(item: Repeated) -> str:
     return "\n".join(lines)
 
 
-def _json(item: Repeated) -> dict[str, object]:
+def repeated_json(item: Repeated) -> dict[str, object]:
+    """A decision made again, in JSON."""
     return {
         "id": item.id,
         "entry": item.past.record.index,

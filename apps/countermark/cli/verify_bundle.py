@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from countermark.cli.decision_bundle import checked_report
 from countermark.cli.options import DEFAULT_LEDGER, LedgerOption, OutputOption, TrustOption
 from countermark.cli.output import finish
 from countermark.cli.report import Report
@@ -30,9 +31,25 @@ def bundle(
     predicate_type: TypeOption = None,
     output: OutputOption = [],
 ) -> None:
-    """Check sigstore bundles offline: certificate, log entry, timestamps, signer, statement."""
+    """Check sigstore bundles offline: certificate, log entry, timestamps, signer, statement.
+
+    Or a decision bundle of `explain DECISION -o bundle=FILE`: its ledger is audited, and its decision is made again.
+    """
+    others = {
+        "--trusted-root": trusted_root,
+        "--certificate-identity": certificate_identity,
+        "--certificate-oidc-issuer": certificate_oidc_issuer,
+        "--artifact": artifact,
+        "--key": key,
+        "--subject": subject,
+        "--type": predicate_type,
+    }
 
     def act() -> Report:
+        from countermark.actions.decision_bundle import is_decision_bundle
+
+        if any(is_decision_bundle(Path(name)) for name in files):
+            return checked_report(files, trust, [name for name, given in others.items() if given])
         from countermark.actions.clock import now
         from countermark.actions.verify_attestation import Expectation
         from countermark.actions.verify_bundle import Believed, check_bundles

@@ -38,7 +38,7 @@ DOCUMENT_KINDS = (
     "Waiver",
     "EvidenceMapping",
 )
-_OTHER_KINDS = ("test-result", "report", "lock", "anchor", "audit", "backup")
+_OTHER_KINDS = ("test-result", "report", "lock", "anchor", "audit", "backup", "decision-bundle")
 
 # A signed waiver is the document itself; two files that differ in case alone would not live together on every disk.
 _FILE_OF = {"waiver": "Waiver"}

@@ -91,10 +91,10 @@ class TrustPolicy:
     source: str
 
     @classmethod
-    def load(cls, path: Path) -> Self:
+    def load(cls, path: Path, read_key: Callable[[Path], bytes] = read_key_file) -> Self:
         """Read a `trust.yaml` and the key files it names, relative to it. Raises `InputError`."""
         document = load_document(read_file(path), str(path), "TrustPolicy")
-        return cls.of(document, lambda name: read_key_file(path.parent / name))
+        return cls.of(document, lambda name: read_key(path.parent / name))
 
     @classmethod
     def of(cls, document: Document, read_key: Callable[[str], bytes]) -> Self:
