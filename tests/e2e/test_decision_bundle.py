@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import tarfile
 from collections.abc import Callable
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -72,11 +73,12 @@ def test_a_ledger_that_has_gone_on_does_not_accuse_an_older_bundle(recorded: tup
 
 def spoil_ledger(members: Members) -> None:
     """Another payload in the copy, and a manifest that fits: what only the audit can see."""
-    with sqlite3.connect(":memory:") as db:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         db.deserialize(members["ledger.db"])
         for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'payload'").fetchall():
             db.execute(f"DROP TRIGGER {name}")
-        db.execute("UPDATE payload SET data = zeroblob(size) WHERE sha256 = (SELECT payload_sha256 FROM entry WHERE idx = 1)")
+        changed = db.execute("UPDATE payload SET data = zeroblob(size) WHERE sha256 = (SELECT payload_sha256 FROM entry WHERE idx = 1)")
+        assert changed.rowcount == 1
         members["ledger.db"] = db.serialize()
     refit(members)
 
