@@ -35,6 +35,19 @@ def said(text: str, path: str = "recipe.yaml") -> list[tuple[Status, str]]:
         (f"image: {ONE}\nother: {{image: {TWO}, status: qualified}}\n", [TWO]),
         (f"ranks: [{{image: {ONE}}}, {{image: {TWO}}}]\nstatus: qualified\n", [ONE, TWO]),
         (f"status: qualified\nimage: {NOBODY}\n", []),
+        (f"verdict: qualified\nimage: {ONE}\n", [ONE]),
+        (f"release_state: QUALIFIED\nimage: {ONE}\n", [ONE]),
+        (f"statusNow: qualified\nimage: {ONE}\n", [ONE]),
+        (f"qualified: true\nimage: {ONE}\n", [ONE]),
+        (f"isQualified: true\nimage: {ONE}\n", [ONE]),
+        (f"production_qualified: true\nimage: {ONE}\n", [ONE]),
+        (f"expected_status: qualified\nimage: {ONE}\n", []),
+        (f"qualified: false\nimage: {ONE}\n", []),
+        (f"not_qualified: true\nimage: {ONE}\n", []),
+        (f"previously-qualified: true\nimage: {ONE}\n", []),
+        (f"qualified: 1\nimage: {ONE}\n", []),
+        (f"statute: qualified\nimage: {ONE}\n", []),
+        (f"qualified_by: true\nimage: {ONE}\n", []),
         (f"status: verified\nimage: {ONE}\n", []),
         (f"note: qualified\nimage: {ONE}\n", []),
         (f"status: [qualified]\nimage: {ONE}\n", []),
@@ -42,6 +55,11 @@ def said(text: str, path: str = "recipe.yaml") -> list[tuple[Status, str]]:
 )
 def test_of_which_image_a_status_is_said(text: str, images: list[str]) -> None:
     assert said(text) == [(Status.QUALIFIED, image) for image in images]
+
+
+@pytest.mark.parametrize(("name", "status"), [("research_only", Status.RESEARCH_ONLY), ("unqualified", Status.UNQUALIFIED)])
+def test_a_status_word_that_is_true(name: str, status: Status) -> None:
+    assert said(f"{name}: true\nimage: {ONE}\n") == [(status, ONE)]
 
 
 def test_json_is_read_as_yaml_is() -> None:

@@ -12,8 +12,12 @@ from countermark.attestations.errors import Location
 
 _DIGEST = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{7,64}(?![0-9A-Za-z])")
 _END = re.compile(r"[.;!?](?=[\s)\"'*_]|$)|\n[ \t]*\n|\n(?=[ \t]*(?:[-*+•|#>]|\d+[.)])[ \t])|\n(?=\|)")
-_NEGATION = re.compile(r"(?i)\b(?:not|never|no|none|neither|nor|cannot|without|isn't|aren't|wasn't|weren't|don't|doesn't)\b")
-_CLAUSE = re.compile(r"[,:—–]|\bbut\b|\bhowever\b|\band\b(?=[^,]*\bis\b)")
+_NEGATION = re.compile(r"(?i)\b(?:not|never|no|none|neither|nor|cannot|isn't|aren't|wasn't|weren't|don't|doesn't)\b")
+_WITHOUT = re.compile(r"(?i)\bwithout\W+(?:\w+\W+){0,2}$")
+"""It denies the word or two behind it, not what the rest of the clause says."""
+_CLAUSE = re.compile(
+    r"(?i)[,:—–]|\b(?:but|however|any ?more|any longer)\b|\band\b(?=[^,]*\bis\b)|\band\b(?=\s+(?:now|has|have|are|was|were|it|they|this)\b)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ def sentences(text: str) -> Iterator[tuple[int, str]]:
 
 def negated(before: str) -> bool:
     """Whether what follows these words of a sentence is behind a negation in its clause."""
-    return _NEGATION.search(_CLAUSE.split(before)[-1]) is not None
+    return _NEGATION.search(_CLAUSE.split(before)[-1]) is not None or _WITHOUT.search(before) is not None
 
 
 def place_in(text: str, path: str, offset: int) -> Location:
