@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from worlds import ALIAS, AT_131072, BUILT_ON, IMAGE, NOW, OTHER, RESTORE, THIRD, UNTESTED, World
 
+from countermark.actions.clock import duration_ns
 from countermark.actions.gate import Asked, gate
 from countermark.actions.queries.capability import ImageStatus, capability_listing
-from countermark.actions.queries.expiring import ExpiryRow, duration_ns, expiring_listing
+from countermark.actions.queries.expiring import ExpiryRow, expiring_listing
 from countermark.actions.queries.listing import Bearing, Listing
 from countermark.actions.workspace import open_reader
 from countermark.attestations.codes import Code, Status

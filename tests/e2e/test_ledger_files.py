@@ -2,11 +2,17 @@
 
 import os
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from in_process import InProcess
 from program import Done
+
+from countermark.actions import believed_logs
+from countermark.actions.clock import now
+from countermark.attestations.times import Instant
 
 IMAGE = f"oci-config:sha256:{'ab' * 32}"
 
@@ -116,6 +122,32 @@ def test_an_export(run: InProcess) -> None:
     tile.write_bytes(tile.read_bytes()[:-1] + b"\0")
     told(run("verify", "export", "out", *KEY, "--hash-only"), 6, "000.p/4")
     told(run("ledger", "export", "out", "--without-payloads", *LEDGER), 3)
+
+
+def test_a_checkpoint_that_is_too_old(run: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    told(run("ledger", "prove", "2", *LEDGER, "-o", "text=two.tlog-proof"), 0)
+    told(run("ledger", "export", "out", *LEDGER), 0)
+    commands = (
+        ("verify", "ledger", *LEDGER),
+        ("verify", "proof", "two.tlog-proof", *KEY),
+        ("verify", "export", "out", *KEY, "--trust", "box/trust.yaml"),
+    )
+    later = Instant(now().ns + 48 * 3_600_000_000_000)
+    for command in commands:
+        told(run(*command, "--max-age", "1h"), 0)
+        told(run(*command, "--max-age", "soon"), 2)
+        with monkeypatch.context() as patch:
+            patch.setattr(believed_logs, "now", lambda: later)
+            told(run(*command, "--max-age", "47h"), 4, "STALE")
+            told(run(*command, "--max-age", "3d"), 0)
+            told(run(*command), 0)
+
+
+def test_a_strict_auditor(run: InProcess) -> None:
+    with closing(sqlite3.connect(run.folder / "box/countermark.db")) as db:
+        db.execute("DROP TRIGGER entry_no_update")
+    told(run("verify", "ledger", *LEDGER), 0, "GUARD_MISSING")
+    told(run("verify", "ledger", *LEDGER, "--strict"), 4, "GUARD_MISSING")
 
 
 def test_a_backup_and_back(run: InProcess) -> None:

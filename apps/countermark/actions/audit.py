@@ -14,17 +14,20 @@ from countermark.attestations.keys import PublicKey
 from countermark.attestations.trust import TrustPolicy
 from countermark.ledger.audit import audit
 from countermark.ledger.audit_report import AuditReport
+from countermark.ledger.freshness import Freshness
 from countermark.ledger.note import VerifierKey
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
     """How much an audit checks: signatures or hashes alone, every entry or those from `since` on; `workers` threads, by default a core
-    each."""
+    each. `fresh` says how old the newest checkpoint may be, and `strict` makes warnings block."""
 
     signatures: bool = True
     since: int = 0
     workers: int | None = None
+    fresh: Freshness | None = None
+    strict: bool = False
 
 
 WHOLE: Final = Extent()
@@ -61,6 +64,8 @@ def audit_ledger(
         workers=extent.workers or default_workers(),
         policy=trust,
         witnesses=read_policy(believed) if believed else None,
+        fresh=extent.fresh,
+        strict=extent.strict,
     )
 
 

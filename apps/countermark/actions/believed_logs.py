@@ -1,11 +1,13 @@
-"""Whose checkpoints are believed: the logs and witnesses of a policy file, one log key, or the logs of a trust policy."""
+"""Which checkpoints are believed: the logs and witnesses of a policy file, one log key, the logs of a trust policy; and of what age."""
 
 from pathlib import Path
 
+from countermark.actions.clock import duration_ns, now
 from countermark.attestations.codes import Code
 from countermark.attestations.documents import exists, read_file
 from countermark.attestations.errors import CannotTellError, InputError, Location
 from countermark.attestations.trust import TrustPolicy
+from countermark.ledger.freshness import Freshness
 from countermark.ledger.note import VerifierKey
 from countermark.ledger.signed_note import MAX_NOTE_BYTES
 from countermark.ledger.witness_policy import MAX_POLICY_BYTES, WitnessPolicy
@@ -47,6 +49,11 @@ def believed(log_key: str | None = None, policy: Path | None = None, trust: Path
         fix = "give --log-key with the verifier key that the log's operator published"
         raise CannotTellError(Code.UNTRUSTED, "no log is believed", at=Location(chosen.source), fix=fix)
     return WitnessPolicy(logs, chosen.witnesses, chosen.groups, chosen.quorum, chosen.source)
+
+
+def no_older_than(text: str | None) -> Freshness | None:
+    """The greatest age of `--max-age`, counted back from now."""
+    return None if text is None else Freshness(now().ms, duration_ns(text) // 1_000_000)
 
 
 def _text(data: bytes, source: str) -> str:

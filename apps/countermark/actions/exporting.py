@@ -16,6 +16,7 @@ from countermark.ledger.audit_signatures import BundleKey
 from countermark.ledger.cosigned import note_at
 from countermark.ledger.export import Exported, export
 from countermark.ledger.export_audit import ExportOptions, audit_export
+from countermark.ledger.freshness import Freshness
 from countermark.ledger.witness_policy import WitnessPolicy
 
 
@@ -41,6 +42,8 @@ def check_export(
     progress: Callable[[int, int], None],
     *,
     hash_only: bool,
+    fresh: Freshness | None = None,
+    strict: bool = False,
 ) -> AuditReport:
     """Audit an export of the one log that is believed."""
     at = Location(str(folder))
@@ -50,7 +53,7 @@ def check_export(
         raise InputError(Code.UNTRUSTED, "several logs are believed", at=at, fix="say with --log-key which of them this must be")
     held = {str(path): read_note(path) for path in checkpoints}
     witnessed = policy if policy.witnesses or policy.quorum else None
-    options = ExportOptions(signers.keys, held, witnessed, hash_only, progress, signers.bundle_key, default_workers())
+    options = ExportOptions(signers.keys, held, witnessed, hash_only, progress, signers.bundle_key, default_workers(), fresh, strict)
     return audit_export(folder, policy.logs[0], options)
 
 

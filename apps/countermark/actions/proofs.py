@@ -12,6 +12,7 @@ from countermark.attestations.documents import read_file
 from countermark.attestations.envelope import Envelope
 from countermark.attestations.errors import CannotTellError, InputError, Location, NothingError, TamperError
 from countermark.ledger.cosigned import newest_witnessed, note_at
+from countermark.ledger.freshness import Freshness
 from countermark.ledger.leaf import Leaf
 from countermark.ledger.merkle import check_consistency
 from countermark.ledger.proof_file import MAX_PROOF_BYTES, GrowthFile, InclusionFile, parse_proof
@@ -51,18 +52,29 @@ def prove_growth(workspace: Workspace, old: int, size: int | None) -> bytes:
 
 
 def check_proof(
-    path: Path, policy: WitnessPolicy, *, leaf: Path | None = None, payload: Path | None = None, held: Path | None = None
+    path: Path,
+    policy: WitnessPolicy,
+    *,
+    leaf: Path | None = None,
+    payload: Path | None = None,
+    held: Path | None = None,
+    fresh: Freshness | None = None,
 ) -> ProofResult:
     """Check a proof of either sort under a policy.
 
     `leaf` is the file of the entry's bytes, where they are not in the proof; `payload` what the entry is said to name; `held` the older
-    checkpoint of a proof of growth. `TamperError` when the proof fails, `CannotTellError` when something to compare with is missing.
+    checkpoint of a proof of growth; `fresh` how old the checkpoint may be. `TamperError` when the proof fails, `CannotTellError` when
+    something to compare with is missing, or the checkpoint is STALE.
     """
     proof = parse_proof(read_file(path, limit=MAX_PROOF_BYTES))
     witnessed = policy.open(proof.note)
     if isinstance(proof, GrowthFile):
-        return _check_growth(proof, witnessed, policy, held, Location(str(path)))
-    return _check_inclusion(proof, witnessed, leaf, payload, Location(str(path)))
+        result = _check_growth(proof, witnessed, policy, held, Location(str(path)))
+    else:
+        result = _check_inclusion(proof, witnessed, leaf, payload, Location(str(path)))
+    if fresh:
+        fresh.check(policy, witnessed.cosignatures, result.leaf.admitted_ms if result.leaf else None)
+    return result
 
 
 def _check_inclusion(proof: InclusionFile, witnessed: Witnessed, leaf_file: Path | None, payload: Path | None, at: Location) -> ProofResult:

@@ -68,8 +68,7 @@ def _told(totals: dict[str, object]) -> str:
 
 def demanded_report(workspace: "Workspace", file: Path, subjects: tuple[str, ...], policy: Path, max_age: str, ledger: str) -> Report:
     """Whether the decision that is demanded is there for each image."""
-    from countermark.actions.clock import now
-    from countermark.actions.queries.expiring import duration_ns
+    from countermark.actions.clock import duration_ns, now
     from countermark.actions.required_decision import Demand, required_decisions
     from countermark.attestations.codes import ExitCode
     from countermark.cli.options import DEFAULT_LEDGER

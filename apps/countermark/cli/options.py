@@ -41,6 +41,16 @@ WitnessPolicyOption: TypeAlias = Annotated[
 HeldOption: TypeAlias = Annotated[
     list[Path], typer.Option("--checkpoint", metavar="NOTE", help="A checkpoint that you hold; repeatable.", show_default=False)
 ]
+MaxAgeOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--max-age",
+        metavar="N(d|h)",
+        help="How old the checkpoint may be, by its witnesses or else by its newest entry; not judged without.",
+        show_default=False,
+    ),
+]
+StrictOption: TypeAlias = Annotated[bool, typer.Option("--strict", help="What only warns, such as a missing guard, is a failure too.")]
 PageOption: TypeAlias = Annotated[
     list[str], typer.Option("--output", "-o", metavar="FORMAT[=PATH]", help="text, json or html=FILE; repeatable.", show_default=False)
 ]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countermark.cli.options import HeldOption, LogKeyOption, OutputOption, TrustOption, WitnessPolicyOption
+from countermark.cli.options import HeldOption, LogKeyOption, MaxAgeOption, OutputOption, StrictOption, TrustOption, WitnessPolicyOption
 from countermark.cli.output import finish
 from countermark.cli.report import Report
 from countermark.cli.verify import PublicKeyOption
@@ -22,19 +22,21 @@ def export(
     key: PublicKeyOption = [],
     trust: TrustOption = None,
     hash_only: Annotated[bool, typer.Option("--hash-only", help="Check leaves, tiles and root alone.")] = False,
+    max_age: MaxAgeOption = None,
+    strict: StrictOption = False,
     output: OutputOption = [],
 ) -> None:
     """Check a static export against the log's key: checkpoint, tiles, leaves, payloads and signatures."""
 
     def act() -> Report:
-        from countermark.actions.believed_logs import believed
+        from countermark.actions.believed_logs import believed, no_older_than
         from countermark.actions.exporting import check_export, signers_of
         from countermark.cli.progress import count_progress
         from countermark.cli.verify_ledger import audit_report
 
-        policies = believed(log_key, policy, trust)
+        policies, signers, fresh = believed(log_key, policy, trust), signers_of(key, trust), no_older_than(max_age)
         with count_progress("checking") as told:
-            return audit_report(check_export(folder, policies, signers_of(key, trust), checkpoint, told, hash_only=hash_only))
+            return audit_report(check_export(folder, policies, signers, checkpoint, told, hash_only=hash_only, fresh=fresh, strict=strict))
 
     finish("verify export", output, act)
 
@@ -47,15 +49,17 @@ def proof(
     payload: Annotated[Path | None, typer.Option(metavar="FILE", help="The payload, or its envelope, that it must be about.")] = None,
     leaf: Annotated[Path | None, typer.Option(metavar="FILE", help="The entry's bytes, where the proof does not hold them.")] = None,
     checkpoint: Annotated[Path | None, typer.Option(metavar="NOTE", help="The older checkpoint that a proof of growth begins at.")] = None,
+    max_age: MaxAgeOption = None,
     output: OutputOption = [],
 ) -> None:
     """Check, without a ledger, that an entry is in a log, or that a log only grew since a checkpoint."""
 
     def act() -> Report:
-        from countermark.actions.believed_logs import believed
+        from countermark.actions.believed_logs import believed, no_older_than
         from countermark.actions.proofs import check_proof
 
-        return proof_report(check_proof(file, believed(log_key, policy, trust), leaf=leaf, payload=payload, held=checkpoint))
+        policies, fresh = believed(log_key, policy, trust), no_older_than(max_age)
+        return proof_report(check_proof(file, policies, leaf=leaf, payload=payload, held=checkpoint, fresh=fresh))
 
     finish("verify proof", output, act)
 

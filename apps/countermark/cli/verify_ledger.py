@@ -4,7 +4,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countermark.cli.options import DEFAULT_LEDGER, HeldOption, LedgerOption, OutputOption, TrustOption, WitnessPolicyOption
+from countermark.cli.options import (
+    DEFAULT_LEDGER,
+    HeldOption,
+    LedgerOption,
+    MaxAgeOption,
+    OutputOption,
+    StrictOption,
+    TrustOption,
+    WitnessPolicyOption,
+)
 from countermark.cli.output import finish
 from countermark.cli.report import Report
 
@@ -25,6 +34,8 @@ def ledger_file(
         typer.Option(metavar="N", min=1, max=64, help="Threads that verify signatures; default: one a core.", show_default=False),
     ] = None,
     hash_only: Annotated[bool, typer.Option("--hash-only", help="Check hashes and proofs, and no signatures of entries.")] = False,
+    max_age: MaxAgeOption = None,
+    strict: StrictOption = False,
     output: OutputOption = [],
 ) -> None:
     """Check everything that is stored against everything that was signed.
@@ -35,12 +46,14 @@ def ledger_file(
 
     def act() -> Report:
         from countermark.actions.audit import Extent, audit_ledger
+        from countermark.actions.believed_logs import no_older_than
         from countermark.actions.workspace import Workspace
         from countermark.cli.progress import count_progress
 
         workspace = Workspace.at(ledger, trust)
+        extent = Extent(not hash_only, since, workers, no_older_than(max_age), strict)
         with count_progress("auditing") as told:
-            return audit_report(audit_ledger(workspace, checkpoint, Extent(not hash_only, since, workers), told, policy))
+            return audit_report(audit_ledger(workspace, checkpoint, extent, told, policy))
 
     finish("verify ledger", output, act)
 

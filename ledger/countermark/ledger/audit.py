@@ -23,8 +23,9 @@ from countermark.ledger.audit_keys import check_keys
 from countermark.ledger.audit_report import AuditReport, Findings
 from countermark.ledger.audit_schema import check_guards, check_indexes, check_schema, check_tables
 from countermark.ledger.audit_signatures import BundleKey, SignatureAudit
-from countermark.ledger.audit_witnesses import check_witnesses
+from countermark.ledger.audit_witnesses import NOBODYS, check_witnesses
 from countermark.ledger.database import connect
+from countermark.ledger.freshness import Freshness
 from countermark.ledger.genesis import Genesis
 from countermark.ledger.merkle import EMPTY_ROOT
 from countermark.ledger.note import Checkpoint, VerifierKey, open_checkpoint
@@ -52,20 +53,23 @@ def audit(
     workers: int = 1,
     policy: TrustPolicy | None = None,
     witnesses: WitnessPolicy | None = None,
+    fresh: Freshness | None = None,
+    strict: bool = False,
 ) -> AuditReport:
     """Check a ledger from end to end.
 
     `keys` are the public keys that may sign entries, by the 32 bytes of their fingerprint; `bundle_key` reads and judges the certificate
     of a sigstore bundle. `log_vkey` is the key of the log, without which the log's own word is taken. `anchor` is a file, by default the
     one in the user's state directory. `policy` says whose key events count; without it none is judged. `held` are notes of this log that
-    somebody keeps elsewhere, by who keeps them; `witnesses` says whose cosignatures count. Of the entries before `since` the leaves alone
+    somebody keeps elsewhere, by who keeps them; `witnesses` says whose cosignatures count, and `fresh` how old the newest checkpoint
+    may be; its age is not judged otherwise. `strict` makes warnings block. Of the entries before `since` the leaves alone
     are read, and the key events; of all of them the tree is built. `workers` threads verify signatures. `progress` is told how many
     entries of how many are done. Raises `CannotTellError` only when the ledger cannot be opened: LEDGER_MISSING, LEDGER_SCHEMA,
     LEDGER_LOCKED, UNREADABLE.
     """
-    options = _Options(keys, log_vkey, anchor, progress, bundle_key, held, signatures, since, workers, policy, witnesses)
+    options = _Options(keys, log_vkey, anchor, progress, bundle_key, held, signatures, since, workers, policy, witnesses, fresh)
     with Snapshot(path, connect(path)) as ledger:
-        return _Audit(ledger, options).run()
+        return _Audit(ledger, options, Findings(strict=strict)).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +85,14 @@ class _Options:
     workers: int
     policy: TrustPolicy | None
     witnesses: WitnessPolicy | None
+    fresh: Freshness | None
 
 
 @dataclass(slots=True)
 class _Audit:
     ledger: Snapshot
     options: _Options
-    findings: Findings = field(default_factory=Findings)
+    findings: Findings
     holders: dict[str, int] = field(default_factory=dict)
 
     def run(self) -> AuditReport:
@@ -110,12 +115,12 @@ class _Audit:
         return self._report(entries, head, genesis, anchor)
 
     @contextmanager
-    def _stage(self) -> Iterator[None]:
+    def _stage(self, checker: str = "database") -> Iterator[None]:
         """One part of the audit; when the database fails in it, that is a finding and the other parts go on."""
         try:
             yield
         except CountermarkError as error:
-            self.findings.error(error, "database", "")
+            self.findings.error(error, checker, "")
 
     def _anchor(self) -> Anchor | None:
         """The anchor, read before the snapshot is taken: it is written after COMMIT, so it can never be ahead of an honest ledger."""
@@ -192,10 +197,20 @@ class _Audit:
         for who, note in notes.items():
             if tree.check_growth_since(note, size, roots, intact, self.findings, "held"):
                 self.holders[who] = note.size
-        if self.options.witnesses and intact:
-            with self._stage():
-                self.holders |= check_witnesses(self.ledger, key.name, roots, self.options.witnesses, self.findings)
+        if intact:
+            self._witnessed(key, roots, entries.admitted_ms)
         return head
+
+    def _witnessed(self, key: VerifierKey, roots: tree.Roots, admitted_ms: int) -> None:
+        """Who holds the newest checkpoint of the policy, and how old it is."""
+        witnesses, cosigned = self.options.witnesses, NOBODYS
+        with self._stage():
+            if witnesses:
+                cosigned = check_witnesses(self.ledger, key.name, roots, witnesses, self.findings)
+        self.holders |= cosigned.holders
+        if self.options.fresh:
+            with self._stage("age"):
+                self.options.fresh.check(witnesses, cosigned.found, admitted_ms)
 
     def _held(self, key: VerifierKey) -> dict[str, Checkpoint]:
         notes = {}

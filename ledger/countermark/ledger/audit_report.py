@@ -46,7 +46,8 @@ _FIXES: Final = {
     Code.SUSPECT: "have what is true of it said again under another key; `countermark query impact --key` lists what rests on it",
     Code.INCOMPLETE: "restore the missing rows from a backup",
     Code.GUARD_MISSING: "run `countermark db upgrade` on a copy and find out who changed the schema",
-    Code.CLOCK: "compare with the times of witnesses",
+    Code.CLOCK: "compare the clocks of the log and its witnesses; believe no time that only the wrong one gives",
+    Code.STALE: "get the newest checkpoint, and ask others which one they hold",
     Code.DUPLICATE: "find out which program admitted it twice",
     Code.WITHHELD: "nothing; the erasure is on record and the proof still holds",
 }
@@ -120,9 +121,13 @@ class _What:
 
 
 class Findings:
-    """Collects what an audit sees. The same thing seen at several entries is one finding that names them all."""
+    """Collects what an audit sees. The same thing seen at several entries is one finding that names them all.
 
-    def __init__(self) -> None:
+    A `strict` audit is blocked by what otherwise only warns.
+    """
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self._strict = strict
         self._seen: dict[_What, list[range]] = {}
 
     def error(self, error: CountermarkError, checker: str, what: str, *, entry: int | None = None) -> None:
@@ -141,6 +146,8 @@ class Findings:
         severity: Severity = Severity.BLOCK,
     ) -> None:
         """Record one observation of the check `checker`, at an entry or at the ledger as a whole."""
+        if self._strict and severity is Severity.WARN:
+            severity = Severity.BLOCK
         entries = self._seen.setdefault(_What(code, checker, observed, required, severity), [])
         if entry is not None:
             entries.append(range(entry, entry + 1))

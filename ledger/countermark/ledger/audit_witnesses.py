@@ -1,21 +1,42 @@
 """Checks of the cosignatures that witnesses gave, and how far those of a policy protect the ledger."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from countermark.attestations.codes import Code, Severity
 from countermark.attestations.errors import CountermarkError
 from countermark.ledger.audit_report import Findings
 from countermark.ledger.audit_tree import Roots
-from countermark.ledger.cosignature import CosignerKey
+from countermark.ledger.cosignature import Cosignature, CosignerKey
+from countermark.ledger.freshness import ahead_of
 from countermark.ledger.note import Checkpoint
 from countermark.ledger.signed_note import SignatureLine, SignedNote
 from countermark.ledger.snapshot import Snapshot
 from countermark.ledger.witness_policy import WitnessPolicy
 
 
-def check_witnesses(ledger: Snapshot, origin: str, roots: Roots, policy: WitnessPolicy, findings: Findings) -> dict[str, int]:
-    """The witnesses that hold the newest checkpoint which is a quorum's, each with its size; none where there is no such checkpoint.
+@dataclass(frozen=True, slots=True)
+class Cosigned:
+    """The newest checkpoint that is a quorum's: its size and the cosignatures over it."""
 
-    A line in the name of one of the policy's witnesses that does not hold is a finding.
+    size: int
+    found: tuple[Cosignature, ...]
+
+    @property
+    def holders(self) -> dict[str, int]:
+        """The witnesses that hold it, each with its size."""
+        return {item.key.name: self.size for item in self.found}
+
+
+NOBODYS = Cosigned(0, ())
+
+
+def check_witnesses(ledger: Snapshot, origin: str, roots: Roots, policy: WitnessPolicy, findings: Findings) -> Cosigned:
+    """The newest checkpoint that is a quorum's; `NOBODYS` where there is none.
+
+    A line in the name of one of the policy's witnesses that does not hold is a finding; so are times that contradict each other.
     """
-    cosigned: dict[int, set[CosignerKey]] = {}
+    cosigned: dict[int, list[Cosignature]] = {}
     for size, line in ledger.rows("SELECT size, line FROM cosignature ORDER BY size DESC, name, ts"):
         root = roots.at(size) if isinstance(size, int) else None
         if root is None or not isinstance(line, str):
@@ -23,12 +44,34 @@ def check_witnesses(ledger: Snapshot, origin: str, roots: Roots, policy: Witness
         for key in policy.witnesses.values():
             try:
                 note = SignedNote(Checkpoint(origin, size, root).body(), (SignatureLine.parse(line),))
-                if any(key.cosignatures(note)):
-                    cosigned.setdefault(size, set()).add(key)
+                cosigned.setdefault(size, []).extend(key.cosignatures(note))
             except CountermarkError as error:
                 findings.error(error, "witnesses", "", entry=size - 1)
                 break
-    for size, keys in cosigned.items():
-        if policy.satisfied(keys):
-            return {key.name: size for key in policy.witnesses.values() if key in keys}
-    return {}
+    _check_order(cosigned, findings)
+    _check_entries(ledger, cosigned, findings)
+    for size, found in cosigned.items():
+        if policy.satisfied(item.key for item in found):
+            return Cosigned(size, tuple(item for key in policy.witnesses.values() for item in found if item.key == key))
+    return NOBODYS
+
+
+def _check_order(cosigned: Mapping[int, Sequence[Cosignature]], findings: Findings) -> None:
+    """A witness does not go back in time: it signs no larger tree before a smaller one. That accuses the witness, and not the log."""
+    newest: dict[CosignerKey, int] = {}
+    for size in sorted(cosigned):
+        for item in cosigned[size]:
+            if item.time_s < newest.get(item.key, 0):
+                observed = f"{item.key.name} cosigned {size} entries before fewer of them"
+                findings.add(Code.CLOCK, "witnesses", observed, entry=size - 1, severity=Severity.WARN)
+        for item in cosigned[size]:
+            newest[item.key] = max(item.time_s, newest.get(item.key, 0))
+
+
+def _check_entries(ledger: Snapshot, cosigned: Mapping[int, Sequence[Cosignature]], findings: Findings) -> None:
+    """No entry claims a time long after a witness had cosigned it."""
+    for size, found in cosigned.items():
+        row = ledger.row("SELECT admitted_ms FROM entry WHERE idx = ?", size - 1)
+        observed = ahead_of(found, row[0]) if row and isinstance(row[0], int) else None
+        if observed:
+            findings.add(Code.CLOCK, "witnesses", observed, entry=size - 1)

@@ -15,9 +15,12 @@ from countermark.attestations.errors import CountermarkError
 from countermark.attestations.keys import PublicKey
 from countermark.ledger.audit_report import AuditReport, Findings
 from countermark.ledger.audit_signatures import BundleKey, SignatureAudit
+from countermark.ledger.cosignature import Cosignature
 from countermark.ledger.entry_bundle import MAX_BUNDLE_BYTES, decode_bundle
 from countermark.ledger.export_entries import EntryCheck
 from countermark.ledger.export_files import CHECKPOINT, SCHEMA, SCHEMA_TEXT, SCHEMA_TEXT_BARE, list_files, read_export_file
+from countermark.ledger.freshness import Freshness, ahead_of
+from countermark.ledger.leaf import Leaf
 from countermark.ledger.merkle import EMPTY_ROOT, HASH_BYTES, leaf_hash
 from countermark.ledger.note import Checkpoint, VerifierKey, check_signed
 from countermark.ledger.right_edge import RightEdge, Tile, split_hashes
@@ -33,7 +36,8 @@ _WIDTH = re.compile(r"(?:[1-9]|[1-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|25[0-5])\Z")
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
     """What an auditor brings along: the signers' keys by fingerprint, checkpoints by who holds them, a witness policy, what judges the
-    certificate of a sigstore bundle. With `hash_only` neither payloads nor signatures of entries are looked at."""
+    certificate of a sigstore bundle, how old the checkpoint may be, and whether warnings block. With `hash_only` neither payloads nor
+    signatures of entries are looked at."""
 
     keys: Mapping[bytes, PublicKey] = field(default_factory=dict)
     held: Mapping[str, str] = field(default_factory=dict)
@@ -42,6 +46,8 @@ class ExportOptions:
     progress: Progress | None = None
     bundle_key: BundleKey | None = None
     workers: int = 1
+    fresh: Freshness | None = None
+    strict: bool = False
 
 
 def _width(count: int) -> int | None:
@@ -62,14 +68,15 @@ class _ExportAudit:
         self._folder = folder
         self._key = log_key
         self._options = options
-        self._findings = Findings()
+        self._findings = Findings(strict=options.strict)
         self._edge = RightEdge()
         self._whole = True
         self._roots: dict[int, bytes] = {0: EMPTY_ROOT}
         self._checked: set[str] = {SCHEMA, CHECKPOINT}
         self._current: dict[str, str] = {}
         self._wanted: set[int] = set()
-        self._witnesses: tuple[str, ...] = ()
+        self._cosigned: tuple[Cosignature, ...] = ()
+        self._newest = b""
         self._holders: dict[str, int] = {}
 
     def run(self) -> AuditReport:
@@ -88,7 +95,8 @@ class _ExportAudit:
             if self._check_growth(note, head, intact):
                 self._holders[who] = note.size
         if intact:
-            self._holders |= dict.fromkeys(self._witnesses, head.size)
+            self._holders |= {item.key.name: head.size for item in self._cosigned}
+            self._check_times(head)
         return self._report(head, entries)
 
     def _read_entries(self, entries: EntryCheck, size: int, signatures: SignatureAudit | None) -> None:
@@ -142,7 +150,7 @@ class _ExportAudit:
     def _witnessed(self, note: bytes) -> None:
         if self._options.policy:
             with self._stage("witnesses", CHECKPOINT):
-                self._witnesses = self._options.policy.open(note).names
+                self._cosigned = self._options.policy.open(note).cosignatures
 
     def _held(self) -> Iterator[tuple[str, Checkpoint]]:
         for who, note in self._options.held.items():
@@ -165,6 +173,7 @@ class _ExportAudit:
             hashed = leaf_hash(leaf)
             self._grow(hashed)
             entries.take(index, leaf, hashed, signatures)
+            self._newest = leaf
 
     def _skip(self, entries: EntryCheck, first: int, count: int) -> None:
         """Go on without a bundle, with the leaf hashes of its tile if that is there."""
@@ -214,6 +223,16 @@ class _ExportAudit:
             return False
         return True
 
+    def _check_times(self, head: Checkpoint) -> None:
+        """The newest entry, which the root vouches for, held against the witnesses' times and the auditor's clock."""
+        with self._stage("age", CHECKPOINT):
+            newest_ms = Leaf.decode(self._newest).admitted_ms if self._newest else None
+            ahead = ahead_of(self._cosigned, newest_ms or 0)
+            if ahead:
+                self._findings.add(Code.CLOCK, "witnesses", ahead, entry=head.size - 1)
+            if self._options.fresh:
+                self._options.fresh.check(self._options.policy, self._cosigned, newest_ms)
+
     def _check_growth(self, held: Checkpoint, head: Checkpoint, intact: bool) -> bool:
         """Whether the export continues a checkpoint that somebody holds."""
         if held.size > head.size:
@@ -226,7 +245,8 @@ class _ExportAudit:
     def _check_others(self, entries: EntryCheck) -> None:
         """Files that the head does not call for: those of smaller heads must be the beginning of what it does call for."""
         for name in list_files(self._folder):
-            if name in self._checked or name in entries.files:
+            unread = self._options.hash_only and name.startswith("payload/")
+            if name in self._checked or name in entries.files or unread:
                 continue
             full, partial, width = name.partition(".p/")
             current = self._current.get(full)

@@ -96,6 +96,18 @@ class WitnessPolicy:
         present = set(keys)
         return self.quorum is None or self._witnessed(self.quorum, {name for name, key in self.witnesses.items() if key in present})
 
+    def vouched_s(self, found: Iterable[Cosignature]) -> int | None:
+        """When a whole quorum had cosigned, in POSIX seconds: one witness with a later time makes nothing newer. None without a quorum."""
+        newest: dict[CosignerKey, int] = {}
+        for item in found:
+            newest[item.key] = max(item.time_s, newest.get(item.key, 0))
+        present: set[CosignerKey] = set()
+        for time_s, key in sorted(((time_s, key) for key, time_s in newest.items()), key=lambda each: -each[0]):
+            present.add(key)
+            if self.quorum is not None and self.satisfied(present):
+                return time_s
+        return None
+
     def _witnessed(self, name: bytes, present: set[bytes]) -> bool:
         group = self.groups.get(name)
         if group is None:

@@ -7,7 +7,17 @@ from collections.abc import Iterator, Sequence
 import pytest
 from cryptography.exceptions import InvalidSignature
 
-from . import cases_admission, cases_derived, cases_entries, cases_history, cases_notes, cases_outside, cases_proofs, cases_tables  # noqa: F401  # they enter their cases
+from . import (  # noqa: F401  # they enter their cases
+    cases_admission,
+    cases_derived,
+    cases_entries,
+    cases_history,
+    cases_notes,
+    cases_outside,
+    cases_proofs,
+    cases_tables,
+    cases_times,
+)
 from .lab import CASES, Case, Lab, Look
 from .mutants import Mutant, mutants
 

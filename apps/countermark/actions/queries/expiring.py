@@ -1,10 +1,9 @@
 """`query expiring`: which requirement of a policy stops holding for which image, and when."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
+from countermark.actions.clock import duration_ns
 from countermark.actions.gate import Asked
 from countermark.actions.queries.candidates import images
 from countermark.actions.queries.judged_by import documents, told
@@ -13,13 +12,10 @@ from countermark.actions.queries.view import View, When, open_view
 from countermark.actions.workspace import Workspace
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest
-from countermark.attestations.errors import UsageError
 from countermark.attestations.times import Instant
 from countermark.contracts.decision import Decision
 from countermark.contracts.policy import ReleasePolicy
-from countermark.contracts.requirement import DAY_NS, HOUR_NS, CapabilityRequirement
-
-_WITHIN: Final = re.compile(r"([1-9][0-9]{0,5})([dh])\Z", re.ASCII)
+from countermark.contracts.requirement import HOUR_NS, CapabilityRequirement
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +43,6 @@ class ExpiryRow:
             "left": f"{self.left_h // 24}d {self.left_h % 24}h" if self.left_h is not None else "",
             "observed": self.observed,
         }
-
-
-def duration_ns(text: str) -> int:
-    """Nanoseconds of `30d` or `12h`; `UsageError` for another form."""
-    found = _WITHIN.match(text)
-    if not found:
-        raise UsageError(Code.BAD_TIME, f"{text!r} is no number of days or hours", fix="write it like 30d or 12h")
-    return int(found[1]) * (DAY_NS if found[2] == "d" else HOUR_NS)
 
 
 def expiring_listing(workspace: Workspace, asked: Asked, within: str) -> Listing:
