@@ -12,10 +12,11 @@ from pathlib import Path
 
 import ledger_worker
 import pytest
+from program import Program
 
 from countermark.attestations.codes import ExitCode
 
-from .test_kills import Witnessed
+from .test_kills import Witnessed, envelopes
 
 SOURCE = Path(ledger_worker.__file__).with_name("faulty_disk.c")
 FAULTS = [
@@ -65,3 +66,47 @@ def test_a_disk_that_fails(shim: Path, tmp_path: Path, call: str, code: int, par
 @pytest.mark.parametrize(("call", "code", "part"), FAULTS)
 def test_a_disk_that_fails_at_every_call(shim: Path, tmp_path: Path, call: str, code: int, part: str) -> None:
     failing(tmp_path, shim, call, code, part, range(1, 60 if part == "countermark.db" else 14))
+
+
+LEDGER = ("--ledger", "box/countermark.db")
+COMMANDS = {
+    "import": ("import", "many.intoto.jsonl", "--workers", "1"),
+    "reject": ("reject", f"oci-config:sha256:{'ab' * 32}", "--reason", "wrong answers"),
+}
+
+
+def test_an_import_whose_commit_fails(shim: Path, tmp_path: Path) -> None:
+    a_commit_that_fails(shim, tmp_path, "import", errno.EIO)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC])
+def test_a_command_whose_commit_fails(shim: Path, tmp_path: Path, name: str, code: int) -> None:
+    a_commit_that_fails(shim, tmp_path, name, code)
+
+
+def a_commit_that_fails(shim: Path, folder: Path, name: str, code: int) -> None:
+    """Its sync is refused: nobody knows what the disk holds. The program says so and no head; the next start goes on with what is there."""
+    program = Program(folder, folder / "state")
+    envelopes(program, 3)
+    before = program("ledger", "checkpoint", *LEDGER).out
+    fault = {"LD_PRELOAD": str(shim), "FAULT": f"sync:1:{code}:countermark.db-wal"}
+    done = program("--debug" if name == "reject" else "--verbose", *COMMANDS[name], *LEDGER, **fault)
+    assert done.code == ExitCode.CANNOT_TELL, done
+    assert "INCOMPLETE" in done.err + done.out
+    assert "COMMIT failed, and whether the entries are in the ledger is not known" in done.err + done.out
+    assert name == "reject" or "Traceback" not in done.err
+    said = done.out + done.err
+    assert "\N{EM DASH} countermark.local" not in said
+    assert before.splitlines()[0] not in said.replace(str(folder), "")
+    assert program("verify", "ledger", *LEDGER).code == ExitCode.YES
+    again = program(*COMMANDS[name], *LEDGER)
+    assert again.code == ExitCode.YES, again
+    after = program("verify", "ledger", *LEDGER, "--checkpoint", _kept(program, before), "-o", "json")
+    assert (after.code, after.json["ledger"]["size"]) == (ExitCode.YES, 4 if name == "import" else 2)
+
+
+def _kept(program: Program, note: str) -> Path:
+    (program.folder / "before.note").write_text(note)
+    return program.folder / "before.note"
