@@ -91,8 +91,8 @@ def a_commit_that_fails(shim: Path, folder: Path, name: str, code: int) -> None:
     program = Program(folder, folder / "state")
     envelopes(program, 3)
     before = program("ledger", "checkpoint", *LEDGER).out
-    fault = {"LD_PRELOAD": str(shim), "FAULT": f"sync:1:{code}:countermark.db-wal"}
-    done = program("--debug" if name == "reject" else "--verbose", *COMMANDS[name], *LEDGER, **fault)
+    fault = f"sync:1:{code}:countermark.db-wal"
+    done = program("--debug" if name == "reject" else "--verbose", *COMMANDS[name], *LEDGER, LD_PRELOAD=str(shim), FAULT=fault)
     assert done.code == ExitCode.CANNOT_TELL, done
     assert "INCOMPLETE" in done.err + done.out
     assert "COMMIT failed, and whether the entries are in the ledger is not known" in done.err + done.out
