@@ -41,6 +41,12 @@ def said(text: str) -> list[tuple[str, str]]:
             f"| image | status |\n|---|---|\n| {ONE.hex} | qualified |\n| {TWO.hex} | rejected |\n",
             [("qualified", "a1"), ("rejected", "b2")],
         ),
+        (
+            f"## {TWO.hex}\n\n| | {ONE.hex} | {TWO.hex} |\n|---|---|---|\n| a | qualified | rejected |\n| b | research-only | |\n",
+            [("qualified", "a1"), ("rejected", "b2"), ("research-only", "a1")],
+        ),
+        (f"| what | status |\n|---|---|\n| {ONE.hex} \\| x | qualified |\n", [("qualified", "a1")]),
+        (f"| a \\| b | {ONE.hex} |\n|---|---|\n| restore | qualified |\n", [("qualified", "a1")]),
         (f"Built from {COMMIT} the qualified image is\n{ONE.hex}.", [("qualified", "a1")]),
         (f"{ONE.hex} is not qualified.", []),
         (f"{ONE.hex} is not built here, but it is qualified.", [("qualified", "a1")]),

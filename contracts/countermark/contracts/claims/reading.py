@@ -1,7 +1,8 @@
 """What a text for people says of images: status words in its sentences, markers, and which images it names at all.
 
 A status word is said of the image nearest to it in its sentence. Where its sentence names none, it is said of those of the sentence before,
-if it begins with a word that points back (`it`, `this`, `status`), or else of those that the heading of its section names. With it count
+if it begins with a word that points back (`it`, `this`, `status`), or else of those at the head of its table's column, or that the heading
+of its section names. With it count
 the capabilities and the scope in its clause and in the clauses behind it that have no status word of their own. A word behind a negation
 says nothing. Fenced code and comments are no sentences; images that fenced code names are named.
 """
@@ -27,6 +28,8 @@ _CLAUSE: Final = re.compile(r",(?=\s)|[;:—–|]|\b(?:and|but|while)\b")
 _OF_AN_IMAGE: Final = re.compile(r"(?i)\b(?:image|artifact|candidate|build)s?\b")
 _POINTS_BACK: Final = re.compile(r"(?i)[\W_]*(?:it|its|this|that|these|they|both|status|state|verdict)\b")
 _HEADING: Final = re.compile(r"\s*(#{1,6})\s")
+_TABLE: Final = re.compile(r"(?m)^[ \t]*\|[^\n]*(?:\n[ \t]*\|[^\n]*)+")
+_CELL_END: Final = re.compile(r"(?<!\\)\|")
 _STATUS: Final = words_pattern(str(status) for status in Status)
 
 Meaning = Callable[[Quoted], Sequence[Digest]]
@@ -123,6 +126,7 @@ _Images = list[tuple[int, int, tuple[Digest, ...]]]
 def _said(text: str, meaning: Meaning) -> Iterator[_Sentence]:
     """Each sentence with a status word: where it begins, itself, and its status words."""
     before: _Images = []
+    heads = _Heads(text, meaning)
     sections: list[tuple[int, _Images]] = []
     for start, sentence in sentences(text):
         named = [(begin, end, images) for begin, end, quoted in quoted_in(sentence) for images in [tuple(meaning(quoted))] if images]
@@ -133,8 +137,30 @@ def _said(text: str, meaning: Meaning) -> Iterator[_Sentence]:
         if words:
             section = next((images for _, images in reversed(sections) if images), [])
             meant = named or (before if _POINTS_BACK.match(sentence) else []) or section
-            yield start, sentence, [_word(word, sentence, meant, own=bool(named)) for word in words]
+            columns = [[] if named else heads.over(start + word.start()) for word in words]
+            pairs = zip(words, columns, strict=True)
+            yield start, sentence, [_word(word, sentence, column or meant, own=bool(named)) for word, column in pairs]
         before = named or (before if not sentence.strip() else [])
+
+
+class _Heads:
+    """The tables of a text, and the images at the heads of their columns."""
+
+    def __init__(self, text: str, meaning: Meaning) -> None:
+        self._text, self._meaning = text, meaning
+        self._tables = [found.span() for found in _TABLE.finditer(text)]
+        self._starts = [start for start, _ in self._tables]
+
+    def over(self, offset: int) -> _Images:
+        """The images that head the column of what stands at an offset; none outside tables."""
+        number = bisect(self._starts, offset) - 1
+        if number < 0 or offset >= self._tables[number][1]:
+            return []
+        column = len(_CELL_END.findall(self._text, self._text.rfind("\n", 0, offset) + 1, offset))
+        first = self._starts[number]
+        cells = _CELL_END.split(self._text[first : self._text.index("\n", first)])
+        quoted = quoted_in(cells[column]) if column < len(cells) else ()
+        return [(begin, end, images) for begin, end, one in quoted for images in [tuple(self._meaning(one))] if images]
 
 
 def _word(word: re.Match[str], sentence: str, images: "_Images", *, own: bool) -> _Said:
