@@ -6,7 +6,7 @@ somebody else holds: the anchor, or the notes in `held`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -18,11 +18,12 @@ from countermark.attestations.keys import PublicKey
 from countermark.attestations.trust import TrustPolicy
 from countermark.ledger import audit_tree as tree
 from countermark.ledger.anchor import Anchor, default_path
-from countermark.ledger.audit_entries import EntryAudit, check_duplicates, check_payloads
+from countermark.ledger.audit_entries import Scope, check_duplicates, check_payloads
 from countermark.ledger.audit_keys import check_keys
+from countermark.ledger.audit_pass import EntryAudit
 from countermark.ledger.audit_report import AuditReport, Findings
 from countermark.ledger.audit_schema import check_guards, check_indexes, check_schema, check_tables
-from countermark.ledger.audit_signatures import BundleKey, SignatureAudit
+from countermark.ledger.audit_signatures import BundleKey
 from countermark.ledger.audit_witnesses import NOBODYS, check_witnesses
 from countermark.ledger.database import connect
 from countermark.ledger.freshness import Freshness
@@ -36,7 +37,8 @@ Progress = Callable[[int, int], None]
 
 NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
 
-_PROGRESS_EVERY = 256
+_WORTH_PROCESSES: Final = 8192
+"""Of fewer entries the processes would take longer to start than to check them."""
 
 
 def audit(
@@ -63,9 +65,9 @@ def audit(
     one in the user's state directory. `policy` says whose key events count; without it none is judged. `held` are notes of this log that
     somebody keeps elsewhere, by who keeps them; `witnesses` says whose cosignatures count, and `fresh` how old the newest checkpoint
     may be; its age is not judged otherwise. `strict` makes warnings block. Of the entries before `since` the leaves alone
-    are read, and the key events; of all of them the tree is built. `workers` threads verify signatures. `progress` is told how many
-    entries of how many are done. Raises `CannotTellError` only when the ledger cannot be opened: LEDGER_MISSING, LEDGER_SCHEMA,
-    LEDGER_LOCKED, UNREADABLE.
+    are read, and the key events; of all of them the tree is built. A long ledger is checked in `workers` processes, to which
+    `bundle_key` must be able to travel (`pickle`). `progress` is told how many entries of how many are done. Raises
+    `CannotTellError` only when the ledger cannot be opened: LEDGER_MISSING, LEDGER_SCHEMA, LEDGER_LOCKED, UNREADABLE.
     """
     options = _Options(keys, log_vkey, anchor, progress, bundle_key, held, signatures, since, workers, policy, witnesses, fresh)
     with Snapshot(path, connect(path)) as ledger:
@@ -137,27 +139,26 @@ class _Audit:
 
     def _entries(self) -> EntryAudit:
         options = self.options
-        entries = EntryAudit(self.ledger, self.findings, options.since)
+        scope = Scope(options.since, options.keys, options.bundle_key, self._signatures())
+        entries = EntryAudit(self.ledger, self.findings, scope)
         total = 0
-        with self._stage(), self._signatures() as signatures:
+        with self._stage():
             total = (self.ledger.row("SELECT count(*) FROM entry") or (0,))[0]
-            entries.run(signatures, lambda done: self._progress(done, total))
+            workers = options.workers if total - options.since >= _WORTH_PROCESSES else 1
+            entries.run(workers, lambda done: self._progress(done, total))
             check_payloads(self.ledger, self.findings, entries.bundles)
-        if options.progress:
-            options.progress(total, total)
+        self._progress(total, total)
         return entries
 
-    def _signatures(self) -> AbstractContextManager[SignatureAudit | None]:
-        options = self.options
-        if not options.signatures:
-            return nullcontext()
-        if not (options.keys or options.bundle_key):
+    def _signatures(self) -> bool:
+        """Whether signatures are to be verified and there is somebody to verify them."""
+        known = bool(self.options.keys or self.options.bundle_key)
+        if self.options.signatures and not known:
             self.findings.add(Code.INCOMPLETE, "signatures", "no keys are given, so no signature was verified")
-            return nullcontext()
-        return SignatureAudit(self.findings, options.keys, options.bundle_key, options.workers)
+        return self.options.signatures and known
 
     def _progress(self, done: int, total: int) -> None:
-        if self.options.progress and done % _PROGRESS_EVERY == 0:
+        if self.options.progress:
             self.options.progress(done, total)
 
     def _genesis(self, entries: EntryAudit) -> tuple[VerifierKey | None, Genesis | None]:

@@ -1,40 +1,41 @@
 """Checks of each entry: its leaf, its columns, its payload, its signatures, and everything that was derived from it.
 
-One pass in index order over the stored rows. Nothing stored is taken for granted: hashes are computed again from the leaf bytes, the
-derived rows again from the payload bytes.
+Nothing stored is taken for granted: hashes are computed again from the leaf bytes, the derived rows again from the payload bytes. A
+portion of entries comes with all that is stored for them, so that it can be checked in another process, which reads no database.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, NamedTuple, TypeAlias
 
-from countermark.attestations.codes import Code, Severity
+from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError
+from countermark.attestations.keys import PublicKey
 from countermark.ledger.audit_report import Findings
-from countermark.ledger.audit_rows import DerivedRows
-from countermark.ledger.audit_signatures import SignatureAudit
+from countermark.ledger.audit_rows import EntryTables, StoredRows
+from countermark.ledger.audit_signatures import BundleKey, SignatureAudit
+from countermark.ledger.chains import EMPTY, extend_rows
 from countermark.ledger.derive import derive, withheld
 from countermark.ledger.incarnation import told_of
 from countermark.ledger.leaf import NO_HASH, EntryKind, Leaf
 from countermark.ledger.merkle import leaf_hash
 from countermark.ledger.prepare import derived_rows
 from countermark.ledger.read import Entry
+from countermark.ledger.schema import DERIVED
 from countermark.ledger.snapshot import Snapshot
 from countermark.ledger.submission import GENESIS_TYPE
 
-_ENTRIES: Final = (
-    "SELECT e.idx, e.leaf, e.leaf_hash, e.dedup, e.payload_sha256, e.kind, e.admitted_ms, p.size, p.data "
-    "FROM entry AS e LEFT JOIN payload AS p ON p.sha256 = e.payload_sha256 AND (e.idx >= ? OR e.idx = 0 OR e.kind = 2) ORDER BY e.idx"
-)
-_PAYLOAD: Final = "SELECT size, data FROM payload WHERE sha256 = ?"
+Blobs: TypeAlias = Mapping[bytes, tuple[Any, Any]]
+"""Size and bytes of what is stored by digest."""
+
+_SIGNATURES = DERIVED.index("signature")
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
+class Stored(NamedTuple):
     """One row of `entry`, and the payload that its column names."""
 
-    index: int
+    idx: int
     leaf: bytes
     leaf_hash: Any
     dedup: Any
@@ -45,57 +46,71 @@ class _Stored:
     data: Any
 
 
-@dataclass(slots=True)
-class EntryAudit:
-    """The pass over the entries, and what later checks need from it.
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Neighbouring entries, and what is stored for them.
 
-    Of the entries before `since` only the leaf is read: the tree, the times and the chain of notices are those of all entries.
+    `rows` are their derived rows and those of `earlier`, the indices before them in the same tile of the index; none where those rows
+    are not read. `blobs` are the size and the bytes, by digest, of what leaves name and the join of the entries does not bring.
     """
 
-    ledger: Snapshot
-    findings: Findings
-    since: int = 0
+    entries: list[Stored]
+    rows: StoredRows | None
+    earlier: tuple[int, ...]
+    blobs: dict[bytes, tuple[Any, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is checked of entries: their contents from `since` on, and their signatures by `keys` if there is somebody to check them."""
+
+    since: int
+    keys: Mapping[bytes, PublicKey]
+    bundle_key: BundleKey | None
+    signatures: bool
+
+
+@dataclass(slots=True)
+class PortionAudit:
+    """The checks of one portion, and what the checks of all the ledger need from it.
+
+    `unreadable` are the entries whose leaf is none, `unread` those whose payload is not there; `digest` is over the derived rows of the
+    tile so far.
+    """
+
+    scope: Scope
+    findings: Findings = field(default_factory=Findings)
     evaluated: int = 0
-    notices: int = 0
-    admitted_ms: int = 0
     hashes: list[bytes] = field(default_factory=list)
+    unreadable: set[int] = field(default_factory=set)
     missing: dict[bytes, list[int]] = field(default_factory=dict)
     withheld: set[bytes] = field(default_factory=set)
     bundles: set[bytes] = field(default_factory=set)
-    last_notice: bytes = NO_HASH
     genesis: bytes | None = None
     unread: set[int] = field(default_factory=set)
-    erased: int = 0
     key_events: list[Entry] = field(default_factory=list)
-    complete: bool = False
+    digest: bytes | None = None
 
-    def run(self, signatures: SignatureAudit | None, progress: Callable[[int], None]) -> None:
-        """Check every entry, with its signatures if there is somebody to check them; `progress` is told how many are done."""
-        rows = DerivedRows(self.ledger, self.findings, self.since)
-        expected = 0
-        for stored in self._stored():
-            self.findings.extend(Code.TAMPERED, "contiguity", "the entry is missing", range(expected, min(stored.index, expected + 1000)))
-            if stored.index < expected:
-                self.findings.add(Code.TAMPERED, "contiguity", "the entry stands outside the log", entry=stored.index)
-                continue
-            expected = stored.index + 1
-            self._entry(stored, rows, signatures)
-            progress(expected)
-        rows.finish()
+    def run(self, portion: Portion) -> None:
+        """Check every entry of the portion."""
+        signatures = SignatureAudit(self.findings, self.scope.keys, self.scope.bundle_key, 1) if self.scope.signatures else None
+        rows = self._rows(portion)
+        for stored in portion.entries:
+            self._entry(stored, rows.get(stored.idx, ()), portion.blobs, signatures)
         if signatures:
             signatures.finish()
-        self._report_missing()
-        self.complete = True
 
-    def _stored(self) -> Iterator[_Stored]:
-        for row in self.ledger.stream(_ENTRIES, self.since):
-            if not isinstance(row[0], int) or not isinstance(row[1], bytes):
-                self.findings.add(Code.TAMPERED, "types", f"an entry has the key {row[0]!r} and a leaf that is {type(row[1]).__name__}")
-                continue
-            yield _Stored(*row)
+    def _rows(self, portion: Portion) -> Mapping[int, EntryTables]:
+        """The derived rows of each entry; their hash is worked out along the way."""
+        if portion.rows is None:
+            return {}
+        rows = portion.rows.by_entry((*portion.earlier, *(stored.idx for stored in portion.entries)), self.findings)
+        self.digest = EMPTY
+        for of_entry in rows.values():
+            self.digest = extend_rows(self.digest, of_entry)
+        return rows
 
-    def _entry(self, stored: _Stored, rows: DerivedRows, signatures: SignatureAudit | None) -> None:
-        found_rows = rows.take(stored.index)
+    def _entry(self, stored: Stored, rows: EntryTables, blobs: Blobs, signatures: SignatureAudit | None) -> None:
         hashed = leaf_hash(stored.leaf)
         self.hashes.append(hashed)
         self._see(stored, hashed == stored.leaf_hash, "leaf", "the leaf does not hash to its leaf hash")
@@ -103,43 +118,43 @@ class EntryAudit:
         if leaf is None:
             return
         self._check_columns(stored, leaf)
-        self._check_order(stored, leaf, hashed)
         if leaf.bundle_sha256 != NO_HASH:
             self.bundles.add(leaf.bundle_sha256)
-        if stored.index >= self.since or stored.index == 0 or leaf.kind is EntryKind.KEY_EVENT:
-            self._content(stored, leaf, found_rows, signatures)
+        if stored.idx >= self.scope.since or stored.idx == 0 or leaf.kind is EntryKind.KEY_EVENT:
+            self._content(stored, leaf, rows, blobs, signatures)
 
-    def _content(self, stored: _Stored, leaf: Leaf, rows: "tuple[list[Any], ...]", signatures: SignatureAudit | None) -> None:
+    def _content(self, stored: Stored, leaf: Leaf, rows: EntryTables, blobs: Blobs, signatures: SignatureAudit | None) -> None:
         """What the leaf stands for. The payloads of entry 0, which says what this log is, and of key events are read in any case."""
-        payload = self._check_payload(stored, leaf)
+        payload = self._check_payload(stored, leaf, blobs)
         if payload is not None:
             self._check_genesis(stored, leaf, payload)
             if leaf.kind is EntryKind.KEY_EVENT:
-                self.key_events.append(Entry(stored.index, leaf, leaf_hash(stored.leaf), payload))
-        if stored.index < self.since:
+                self.key_events.append(Entry(stored.idx, leaf, leaf_hash(stored.leaf), payload))
+        if stored.idx < self.scope.since:
             return
-        bundle = self._check_bundle(stored, leaf)
+        bundle = self._check_bundle(stored, leaf, blobs)
         if payload is None:
             return
         self._check_derived(stored, leaf, payload, rows)
         if leaf.kind is EntryKind.INCARNATION:
-            self.findings.add(Code.ROLLBACK, "incarnation", told_of(payload), entry=stored.index)
+            self.findings.add(Code.ROLLBACK, "incarnation", told_of(payload), entry=stored.idx)
         if signatures:
-            signatures.add(stored.index, leaf, payload, bundle)
+            signatures.add(stored.idx, leaf, payload, bundle)
         self.evaluated += 1
 
-    def _see(self, stored: _Stored, good: bool, checker: str, observed: str) -> None:
+    def _see(self, stored: Stored, good: bool, checker: str, observed: str) -> None:
         if not good:
-            self.findings.add(Code.TAMPERED, checker, observed, entry=stored.index)
+            self.findings.add(Code.TAMPERED, checker, observed, entry=stored.idx)
 
-    def _decode(self, stored: _Stored) -> Leaf | None:
+    def _decode(self, stored: Stored) -> Leaf | None:
         try:
             return Leaf.decode(stored.leaf)
         except InputError as error:
-            self.findings.add(error.code, "leaf", error.message, entry=stored.index)
+            self.findings.add(error.code, "leaf", error.message, entry=stored.idx)
+            self.unreadable.add(stored.idx)
             return None
 
-    def _check_columns(self, stored: _Stored, leaf: Leaf) -> None:
+    def _check_columns(self, stored: Stored, leaf: Leaf) -> None:
         """The columns repeat the leaf."""
         for name, value in (
             ("dedup", leaf.dedup),
@@ -149,24 +164,14 @@ class EntryAudit:
         ):
             self._see(stored, getattr(stored, name) == value, "columns", f"column {name} is not what the leaf says")
 
-    def _check_order(self, stored: _Stored, leaf: Leaf, hashed: bytes) -> None:
-        """Time does not run backwards, and each leaf names the newest notice before it."""
-        if leaf.admitted_ms < self.admitted_ms:
-            self.findings.add(Code.CLOCK, "clock", "the entry was admitted before its predecessor", entry=stored.index)
-        self.admitted_ms = leaf.admitted_ms
-        self._see(stored, leaf.prev_notice == self.last_notice, "notices", "the leaf does not name the newest notice before it")
-        if leaf.notice:
-            self.last_notice = hashed
-            self.notices += 1
-
-    def _check_payload(self, stored: _Stored, leaf: Leaf) -> bytes | None:
+    def _check_payload(self, stored: Stored, leaf: Leaf, blobs: Blobs) -> bytes | None:
         """The payload is there and is what the leaf names; none when there is nothing to derive from."""
         size, data = stored.size, stored.data
         if stored.payload_sha256 != leaf.payload_sha256:
-            size, data = self.ledger.row(_PAYLOAD, leaf.payload_sha256) or (None, None)
+            size, data = blobs.get(leaf.payload_sha256, (None, None))
         if data is None:
-            self.unread.update({stored.index} if stored.index >= self.since else ())
-            self.missing.setdefault(leaf.payload_sha256, []).append(stored.index)
+            self.unread.update({stored.idx} if stored.idx >= self.scope.since else ())
+            self.missing.setdefault(leaf.payload_sha256, []).append(stored.idx)
             return None
         if not isinstance(data, bytes) or sha256(data).digest() != leaf.payload_sha256:
             self._see(stored, False, "payload", "the payload is not what was signed")
@@ -174,46 +179,37 @@ class EntryAudit:
         self._see(stored, size == len(data) == leaf.payload_len, "payload", "the size of the payload is not what was admitted")
         return data
 
-    def _check_bundle(self, stored: _Stored, leaf: Leaf) -> bytes | None:
+    def _check_bundle(self, stored: Stored, leaf: Leaf, blobs: Blobs) -> bytes | None:
         if leaf.bundle_sha256 == NO_HASH:
             return None
-        size, data = self.ledger.row(_PAYLOAD, leaf.bundle_sha256) or (None, None)
+        size, data = blobs.get(leaf.bundle_sha256, (None, None))
         if data is None:
-            self.missing.setdefault(leaf.bundle_sha256, []).append(stored.index)
+            self.missing.setdefault(leaf.bundle_sha256, []).append(stored.idx)
             return None
         good = isinstance(data, bytes) and sha256(data).digest() == leaf.bundle_sha256 and size == len(data)
         self._see(stored, good, "bundle", "the sigstore bundle is not the one that was admitted")
         return data if good else None
 
-    def _check_genesis(self, stored: _Stored, leaf: Leaf, payload: bytes) -> None:
+    def _check_genesis(self, stored: Stored, leaf: Leaf, payload: bytes) -> None:
         genesis = (leaf.kind, leaf.payload_type) == (EntryKind.POLICY, GENESIS_TYPE)
-        self._see(stored, genesis == (stored.index == 0), "genesis", "entry 0, and no other, is the genesis")
-        if genesis and stored.index == 0:
+        self._see(stored, genesis == (stored.idx == 0), "genesis", "entry 0, and no other, is the genesis")
+        if genesis and stored.idx == 0:
             self.genesis = payload
 
-    def _check_derived(self, stored: _Stored, leaf: Leaf, payload: bytes, rows: "tuple[list[Any], ...]") -> None:
+    def _check_derived(self, stored: Stored, leaf: Leaf, payload: bytes, rows: EntryTables) -> None:
         """The derived rows and the notice flag follow from the payload."""
         derived = derive(leaf.kind, leaf.payload_type, payload)
         if derived.unreadable:
-            self.findings.add(Code.MALFORMED, "payload", f"it was signed as a statement: {derived.unreadable}", entry=stored.index)
+            self.findings.add(Code.MALFORMED, "payload", f"it was signed as a statement: {derived.unreadable}", entry=stored.idx)
         self._see(stored, derived.notice == leaf.notice, "notices", "the notice flag is not what the payload calls for")
         erased = withheld(leaf.kind, payload)
         if erased:
             self.withheld.add(erased)
-        for table, wanted, found in zip(DerivedRows.TABLES, derived_rows(derived, leaf.signatures), rows, strict=True):
+        for table, wanted, found in zip(DERIVED, derived_rows(derived, leaf.signatures), rows, strict=True):
             same = found[: len(wanted)] == wanted if table == "signature" else found == wanted
             self._see(stored, same, "derived", f"the rows of table {table} are not what the payload calls for")
-        beyond = rows[DerivedRows.TABLES.index("signature")][len(leaf.signatures) :]
+        beyond = rows[_SIGNATURES][len(leaf.signatures) :]
         self._see(stored, all(row[-1] != str(Code.OK) for row in beyond), "derived", "a signature that is not in the leaf is called OK")
-
-    def _report_missing(self) -> None:
-        for digest, entries in self.missing.items():
-            if digest in self.withheld:
-                self.erased += len(self.unread.intersection(entries))
-                for entry in entries:
-                    self.findings.add(Code.WITHHELD, "payload", "the payload was withheld", entry=entry, severity=Severity.INFO)
-            else:
-                self.findings.extend(Code.INCOMPLETE, "payload", "the payload or bundle is missing", entries)
 
 
 def check_payloads(ledger: Snapshot, findings: Findings, bundles: set[bytes]) -> None:

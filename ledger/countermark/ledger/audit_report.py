@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -146,9 +146,7 @@ class Findings:
         severity: Severity = Severity.BLOCK,
     ) -> None:
         """Record one observation of the check `checker`, at an entry or at the ledger as a whole."""
-        if self._strict and severity is Severity.WARN:
-            severity = Severity.BLOCK
-        entries = self._seen.setdefault(_What(code, checker, observed, required, severity), [])
+        entries = self._at(_What(code, checker, observed, required, severity))
         if entry is not None:
             entries.append(range(entry, entry + 1))
 
@@ -158,6 +156,19 @@ class Findings:
         if any(spans):
             self.add(code, checker, observed, required=required)
             self._seen[_What(code, checker, observed, required, Severity.BLOCK)] += filter(None, spans)
+
+    def spans(self) -> Iterable[tuple[_What, list[range]]]:
+        """What was seen, and where."""
+        return self._seen.items()
+
+    def merge(self, other: "Findings") -> None:
+        """Record all that `other` holds."""
+        for what, entries in other.spans():
+            self._at(what).extend(entries)
+
+    def _at(self, what: _What) -> list[range]:
+        blocks = self._strict and what.severity is Severity.WARN
+        return self._seen.setdefault(replace(what, severity=Severity.BLOCK) if blocks else what, [])
 
     def result(self) -> tuple[Finding, ...]:
         """All findings, in the order in which the first of each was seen."""

@@ -1,59 +1,88 @@
 """The derived rows, read beside the entries in one pass, and the hash that covers them."""
 
-from collections.abc import Iterator
-from typing import Any, Final
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from countermark.attestations.codes import Code
 from countermark.ledger.audit_report import Findings
-from countermark.ledger.chains import EMPTY, begins_tile, extend_rows, tile_of
+from countermark.ledger.chains import tile_of
 from countermark.ledger.schema import COLUMNS, DERIVED
 from countermark.ledger.snapshot import Snapshot
 from countermark.ledger.tiles import TILE_WIDTH
 
+EntryTables: TypeAlias = tuple[list[tuple[Any, ...]], ...]
+"""For each table of `schema.DERIVED`, the stored rows of one entry without its index."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    """Rows of neighbouring entries, for each table of `schema.DERIVED` in order, with their index."""
+
+    tables: tuple[list[tuple[Any, ...]], ...]
+
+    def and_then(self, later: "StoredRows") -> "StoredRows":
+        """These and those of entries behind them."""
+        return StoredRows(tuple(ours + theirs for ours, theirs in zip(self.tables, later.tables, strict=True)))
+
+    def by_entry(self, indices: Iterable[int], findings: Findings) -> dict[int, EntryTables]:
+        """The rows of each of `indices`; rows that belong to none of them are a finding."""
+        found: dict[int, EntryTables] = {index: tuple([] for _ in DERIVED) for index in indices}
+        for position, rows in enumerate(self.tables):
+            strays = []
+            for row in rows:
+                of_entry = found.get(row[0])
+                if of_entry is None:
+                    strays.append(row[0])
+                else:
+                    of_entry[position].append(row[1:])
+            findings.extend(Code.TAMPERED, "derived", f"a row of table {DERIVED[position]} belongs to no entry", strays)
+        return found
+
 
 class _Rows:
-    """The rows of one table from one index on, in index order, handed out entry by entry."""
+    """The rows of one table from one index on, in index order, handed out as far as is asked for."""
 
     def __init__(self, ledger: Snapshot, table: str, findings: Findings, start: int) -> None:
         columns = COLUMNS[table]
         order = "idx, pos" if "pos" in columns else "idx"
         sql = f"SELECT {', '.join(columns)} FROM {table} WHERE ?1 = 0 OR idx >= ?1 ORDER BY {order}"  # noqa: S608  # names from schema
-        rows = ledger.stream(sql, start)
-        self._rows = self._sound(table, rows, findings)
-        self._next = next(self._rows, None)
+        self._rows = self._sound(table, ledger.batches(sql, start), findings)
+        self._ahead: list[tuple[Any, ...]] = []
 
     @staticmethod
-    def _sound(table: str, rows: Iterator[tuple[Any, ...]], findings: Findings) -> Iterator[tuple[Any, ...]]:
-        for row in rows:
-            if isinstance(row[0], int):
-                yield row
-            else:
-                findings.add(Code.TAMPERED, "types", f"a row of table {table} has the index {row[0]!r}")
+    def _sound(table: str, batches: Iterator[list[tuple[Any, ...]]], findings: Findings) -> Iterator[list[tuple[Any, ...]]]:
+        for rows in batches:
+            for row in rows:
+                if not isinstance(row[0], int):
+                    findings.add(Code.TAMPERED, "types", f"a row of table {table} has the index {row[0]!r}")
+            yield [row for row in rows if isinstance(row[0], int)]
 
-    def take(self, index: int) -> tuple[list[tuple[Any, ...]], list[int]]:
-        """The rows of an entry, without its index, and the indices of rows passed by, which belong to no entry."""
-        strays: list[int] = []
+    def until(self, last: int) -> list[tuple[Any, ...]]:
+        """The rows not handed out yet whose index is at most `last`."""
         found: list[tuple[Any, ...]] = []
-        while self._next is not None and self._next[0] <= index:
-            if self._next[0] == index:
-                found.append(tuple(self._next[1:]))
-            else:
-                strays.append(self._next[0])
-            self._next = next(self._rows, None)
-        return found, strays
+        while True:
+            stop = bisect_right(self._ahead, last, key=lambda row: row[0])
+            found += self._ahead[:stop]
+            self._ahead = self._ahead[stop:]
+            if self._ahead:
+                return found
+            more = next(self._rows, None)
+            if more is None:
+                return found
+            self._ahead = more
 
     def rest(self) -> list[int]:
         """The indices of the rows behind the last entry."""
-        return [row[0] for row in ([self._next, *self._rows] if self._next is not None else [])]
+        return [row[0] for rows in (self._ahead, *self._rows) for row in rows]
 
 
 class DerivedRows:
-    """The stored derived rows of each entry in turn; checks along the way that none is without entry and that the hash covers all.
+    """The stored derived rows in order; checks that none is behind the last entry and that the hash covers all.
 
     Rows are read from the beginning of the tile in which entry `since` lies, as the hash runs along a tile.
     """
-
-    TABLES: Final = DERIVED
 
     def __init__(self, ledger: Snapshot, findings: Findings, since: int = 0) -> None:
         self._ledger = ledger
@@ -63,19 +92,16 @@ class DerivedRows:
         self._digests: dict[int, bytes] = {}
         self._read = 0
 
-    def take(self, index: int) -> tuple[list[tuple[Any, ...]], ...]:
-        """The rows of an entry, for each table of `TABLES`; indices must come in rising order. None where none are read."""
-        found = []
-        if tile_of(index) < self._first_tile:
-            return ()
-        for table, rows in self._tables.items():
-            of_entry, strays = rows.take(index)
-            self._report(table, strays)
-            found.append(of_entry)
-        before = EMPTY if begins_tile(index) else self._digests.get(tile_of(index), EMPTY)
-        self._digests[tile_of(index)] = extend_rows(before, found)
-        self._read = index + 1
-        return tuple(found)
+    def until(self, first: int, last: int) -> StoredRows | None:
+        """The rows up to those of entry `last` that were not handed out yet; none where none of entry `first` are read."""
+        if tile_of(first) < self._first_tile:
+            return None
+        return StoredRows(tuple(rows.until(last) for rows in self._tables.values()))
+
+    def cover(self, tile: int, digest: bytes, last: int) -> None:
+        """Take the hash over the rows of a tile, as far as entry `last`."""
+        self._digests[tile] = digest
+        self._read = last + 1
 
     def finish(self) -> None:
         """Report the rows behind the last entry, and compare the hashes with table `index_digest`."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError
@@ -161,6 +161,29 @@ class Leaf:
         signers = sorted({(signature.algorithm, signature.key_sha256) for signature in self.signatures})
         fields = (_DEDUP_DOMAIN, bytes((self.kind, len(payload_type))), payload_type, self.payload_sha256)
         return sha256(b"".join(fields) + b"".join(bytes((algorithm,)) + key for algorithm, key in signers)).digest()
+
+
+class Links(NamedTuple):
+    """What a leaf says of its place in the log."""
+
+    notice: bool
+    admitted_ms: int
+    prev_notice: bytes
+
+
+def links_of(data: bytes) -> Links:
+    """The links of the leaf that `data` was decoded as before; nothing is checked."""
+    _, _, flags, admitted_ms, prev_notice, _ = _HEAD.unpack_from(data)
+    return Links(bool(flags & _NOTICE_FLAG), admitted_ms, prev_notice)
+
+
+def blobs_named(data: bytes) -> tuple[bytes, bytes]:
+    """The digests of payload and bundle, if `data` is a leaf; nothing is checked, and what is too short for them names none."""
+    start = _HEAD.size + data[_HEAD.size - 1] if len(data) >= _HEAD.size else 0
+    if not start or len(data) < start + _PAYLOAD.size:
+        return NO_HASH, NO_HASH
+    _, payload_sha256, bundle_sha256, _ = _PAYLOAD.unpack_from(data, start)
+    return payload_sha256, bundle_sha256
 
 
 class _Cursor:

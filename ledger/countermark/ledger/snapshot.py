@@ -4,12 +4,14 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import Location, TamperError
 from countermark.ledger.database import VERIFY, sqlite_errors
 from countermark.ledger.tiles import TileReader
+
+_BATCH: Final = 1024
 
 
 class Snapshot:
@@ -49,6 +51,13 @@ class Snapshot:
         """The rows of a query, one at a time."""
         with sqlite_errors(self.path):
             yield from self._connection.execute(sql, values)
+
+    def batches(self, sql: str, *values: object) -> Iterator[list[tuple[Any, ...]]]:
+        """The rows of a query, so many at a time."""
+        with sqlite_errors(self.path):
+            cursor = self._connection.execute(sql, values)
+            while rows := cursor.fetchmany(_BATCH):
+                yield rows
 
     def tree(self, size: int) -> TileReader:
         """The stored tree at `size`; it believes the database, so what it gives must be checked against a signed root."""

@@ -20,6 +20,7 @@ CHECKED = {
     "audit": None,
     "audit_entries": None,
     "audit_keys": None,
+    "audit_pass": None,
     "audit_rows": None,
     "audit_schema": None,
     "audit_signatures": None,
