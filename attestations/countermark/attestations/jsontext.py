@@ -27,7 +27,7 @@ def loads(data: bytes, source: str, *, limit: int = MAX_BYTES) -> JsonValue:
     """The value of a JSON text of at most `limit` bytes; `source` names it in errors. Raises `InputError`."""
     text = _text(data, source, limit)
     try:
-        value: JsonValue = json.loads(text, object_pairs_hook=_unique, parse_int=integer, parse_float=_real, parse_constant=_constant)
+        value: JsonValue = _DECODER.decode(text)
         if text.count("{") + text.count("[") > MAX_DEPTH or "\\u" in text:
             _check_tree(value)
     except (InputError, ValueError, RecursionError):
@@ -102,6 +102,10 @@ def _check_tree(value: JsonValue) -> None:
             waiting.extend((child, depth + 1) for child in node)
             if isinstance(node, dict):
                 waiting.extend((child, depth + 1) for child in node.values())
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_int=integer, parse_float=_real, parse_constant=_constant)
+"""Made once: making one takes as long as reading a small document."""
 
 
 class _Reader:

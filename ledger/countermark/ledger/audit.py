@@ -189,7 +189,7 @@ class _Audit:
         roots = tree.Roots(entries.hashes, [*sizes, *held, *([anchor.size] if anchor else [])])
         intact = head is not None and tree.check_head(head, roots, key, entries.admitted_ms, self.findings)
         with self._stage():
-            tree.check_tiles(self.ledger, entries.hashes, self.findings)
+            tree.check_tiles(self.ledger, roots, self.findings)
         with self._stage():
             tree.check_checkpoints(self.ledger, head, roots, key, intact, self.findings)
         size = len(entries.hashes)

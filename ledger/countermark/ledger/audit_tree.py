@@ -4,7 +4,7 @@ import base64
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import CountermarkError
@@ -36,21 +36,48 @@ class HeadRow:
 
 
 class Roots:
-    """The roots of the tree over the leaf hashes that were computed, at the sizes that were asked for in advance."""
+    """The tree over the leaf hashes that were computed: its full tiles, and its roots at the sizes that were asked for in advance."""
 
     def __init__(self, hashes: Sequence[bytes], sizes: Iterable[int]) -> None:
-        wanted = set(sizes)
+        self.tiles = _full_tiles(hashes)
+        self._roots: dict[int, bytes] = {}
+        wanted = sorted({size for size in sizes if 0 <= size <= len(hashes)})
         frontier = Frontier()
-        self._roots = {0: frontier.root()}
-        for hashed in hashes:
-            frontier = frontier.push(hashed)
-            if frontier.size in wanted:
-                self._roots[frontier.size] = frontier.root()
-        self.frontier = frontier
+        for size in wanted:
+            frontier = self._grown(frontier, hashes, size)
+            self._roots[size] = frontier.root()
+        self.frontier = self._grown(frontier, hashes, len(hashes))
 
     def at(self, size: int) -> bytes | None:
         """The root at a size; none beyond the tree."""
         return self._roots.get(size)
+
+    def _grown(self, frontier: Frontier, hashes: Sequence[bytes], size: int) -> Frontier:
+        """The frontier with the leaves up to `size`; whole tiles by their roots."""
+        while frontier.size < size:
+            tile, offset = divmod(frontier.size, TILE_WIDTH)
+            if not offset and frontier.size + TILE_WIDTH <= size:
+                frontier = frontier.push(self.tiles[0][tile].root, TILE_WIDTH)
+            else:
+                frontier = frontier.push(hashes[frontier.size])
+        return frontier
+
+
+class _Tile(NamedTuple):
+    """A full tile as the entries call for it."""
+
+    hashes: bytes
+    root: bytes
+
+
+def _full_tiles(hashes: Sequence[bytes]) -> list[list[_Tile]]:
+    """The full tiles of each level that has any."""
+    levels, row = [], b"".join(hashes)
+    while len(row) >= TILE_BYTES:
+        tiles = (row[start : start + TILE_BYTES] for start in range(0, len(row) - TILE_BYTES + 1, TILE_BYTES))
+        levels.append([_Tile(tile, tile_root(tile)) for tile in tiles])
+        row = b"".join(tile.root for tile in levels[-1])
+    return levels
 
 
 def read_head(ledger: Snapshot, findings: Findings) -> HeadRow | None:
@@ -80,22 +107,17 @@ def check_head(head: HeadRow, roots: Roots, key: VerifierKey, admitted_ms: int, 
     return agrees
 
 
-def check_tiles(ledger: Snapshot, hashes: Sequence[bytes], findings: Findings) -> None:
+def check_tiles(ledger: Snapshot, roots: Roots, findings: Findings) -> None:
     """Each full tile is stored as the entries call for, and no other."""
     stored = {(row[0], row[1]): row[2:] for row in ledger.stream("SELECT level, idx, hashes, root FROM tile")}
-    row, level = b"".join(hashes), 0
-    while len(row) >= TILE_BYTES:
-        roots = []
-        for index in range(len(row) // TILE_BYTES):
-            wanted = row[index * TILE_BYTES : (index + 1) * TILE_BYTES]
-            roots.append(tile_root(wanted))
-            _check_tile(level, index, stored.pop((level, index), None), wanted, roots[-1], findings)
-        row, level = b"".join(roots), level + 1
+    for level, tiles in enumerate(roots.tiles):
+        for index, tile in enumerate(tiles):
+            _check_tile(level, index, stored.pop((level, index), None), tile, findings)
     for level, index in stored:
         findings.add(Code.TAMPERED, "tiles", f"tile {level}/{index} is not full at this size, or not a tile")
 
 
-def _check_tile(level: int, index: int, stored: tuple[Any, ...] | None, wanted: bytes, root: bytes, findings: Findings) -> None:
+def _check_tile(level: int, index: int, stored: tuple[Any, ...] | None, wanted: _Tile, findings: Findings) -> None:
     name, width = f"tile {level}/{index}", TILE_WIDTH ** (level + 1)
     covered = range(index * width, (index + 1) * width)
     if stored is None:
@@ -104,9 +126,9 @@ def _check_tile(level: int, index: int, stored: tuple[Any, ...] | None, wanted: 
     hashes, stored_root = stored
     if not isinstance(hashes, bytes) or len(hashes) != TILE_BYTES:
         findings.extend(Code.MALFORMED, "tiles", f"{name} is not {TILE_WIDTH} hashes", covered)
-    elif hashes != wanted:
+    elif hashes != wanted.hashes:
         findings.extend(Code.TAMPERED, "tiles", f"{name} does not hold the hashes of the entries", covered)
-    if stored_root != root:
+    if stored_root != wanted.root:
         findings.extend(Code.TAMPERED, "tiles", f"the root of {name} is wrong", covered)
 
 

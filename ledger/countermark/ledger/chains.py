@@ -26,6 +26,7 @@ EMPTY: Final = bytes(HASH_BYTES)
 
 _DOMAIN: Final = b"countermark-index-v1\n"
 _U32: Final = struct.Struct(">I")
+_BYTES: Final = tuple(bytes((number,)) for number in range(256))
 
 
 def extend_rows(digest: bytes, rows: EntryRows) -> bytes:
@@ -34,8 +35,9 @@ def extend_rows(digest: bytes, rows: EntryRows) -> bytes:
     for table in rows:
         parts.append(_U32.pack(len(table)))
         for row in table:
-            parts.append(bytes((len(row),)))
-            parts.extend(map(_frame, row))
+            parts.append(_BYTES[len(row)])
+            for cell in row:
+                _frame(parts, cell)
     return sha256(b"".join(parts)).digest()
 
 
@@ -54,15 +56,14 @@ def begins_tile(index: int) -> bool:
     return index % TILE_WIDTH == 0
 
 
-def _frame(cell: Cell) -> bytes:
-    match cell:
-        case None:
-            return b"\0"
-        case bytes():
-            return b"\3" + _U32.pack(len(cell)) + cell
-        case str():
-            data = cell.encode("utf-8", "surrogateescape")
-            return b"\2" + _U32.pack(len(data)) + data
-        case _:
-            data = str(cell).encode()
-            return b"\1" + _U32.pack(len(data)) + data
+def _frame(parts: list[bytes], cell: Cell) -> None:
+    if cell is None:
+        parts.append(b"\0")
+        return
+    if isinstance(cell, bytes):
+        kind, data = b"\3", cell
+    elif isinstance(cell, str):
+        kind, data = b"\2", cell.encode("utf-8", "surrogateescape")
+    else:
+        kind, data = b"\1", str(cell).encode()
+    parts += (kind, _U32.pack(len(data)), data)

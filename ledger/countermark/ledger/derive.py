@@ -33,6 +33,8 @@ _ALWAYS_NOTICE: Final = frozenset(
 )
 """Of the verdicts of one contract the last counts, so that each may be what turns an earlier yes into a no."""
 
+_IMAGE: Final = PredicateName.IMAGE.uri
+
 
 class SubjectRow(NamedTuple):
     """A digest by which an entry is found. `role` says how the entry refers to it: subject, tuple, alias, component, rests-on, key,
@@ -99,7 +101,7 @@ def _unreadable(payload: bytes) -> str | None:
 def _is_notice(statement: Statement) -> bool:
     if statement.predicate_type in _ALWAYS_NOTICE:
         return True
-    if statement.predicate_type == PredicateName.IMAGE.uri:
+    if statement.predicate_type == _IMAGE:
         predicate = as_object(statement.predicate)
         return bool(as_list(predicate.get("aliases")) or _components(predicate))
     return outcome_of(statement.predicate_type, statement.predicate) not in (None, Outcome.PASS)
@@ -121,7 +123,7 @@ def _references(statement: Statement) -> Iterator[_Reference]:
         yield from _reference(member, "tuple", name)
     for item in as_list(predicate.get("rests_on")):
         yield from _reference(item, "rests-on", None)
-    if statement.predicate_type == PredicateName.IMAGE.uri:
+    if statement.predicate_type == _IMAGE:
         for alias in as_list(predicate.get("aliases")):
             yield from _reference(as_object(alias).get("digest"), "alias", None)
         for name, component in _components(predicate).items():

@@ -101,7 +101,8 @@ class Leaf:
         if not 1 <= len(_utf8(self.payload_type)) <= _MAX_TYPE_BYTES:
             raise _malformed(f"a payload type is 1 to {_MAX_TYPE_BYTES} bytes long")
         _check_signatures(self.signatures)
-        if len(self.encode()) > MAX_LEAF_BYTES:
+        fixed = _HEAD.size + _PAYLOAD.size + _SIGNATURE.size * len(self.signatures)
+        if fixed + len(_utf8(self.payload_type)) + sum(len(item.signature) for item in self.signatures) > MAX_LEAF_BYTES:
             raise _malformed(f"a leaf is at most {MAX_LEAF_BYTES} bytes long")
 
     def encode(self) -> bytes:
@@ -239,6 +240,8 @@ _Listed = TypeVar("_Listed", bound=IntEnum)
 
 
 def _known(listed: type[_Listed], value: int, what: str) -> _Listed:
+    if type(value) is listed:
+        return value
     try:
         return listed(value)
     except ValueError:

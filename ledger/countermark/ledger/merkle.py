@@ -53,13 +53,15 @@ class Frontier:
     size: int = 0
     peaks: tuple[bytes, ...] = ()
 
-    def push(self, leaf: bytes) -> Self:
-        """The frontier after one more leaf hash. As when adding 1 in binary, every trailing 1 bit of the size is one merge of equals."""
-        peaks, node, carry = list(self.peaks), leaf, self.size
+    def push(self, node: bytes, leaves: int = 1) -> Self:
+        """The frontier after one more leaf hash, or after the root of a perfect subtree of `leaves` leaves, a power of two that divides
+        the size. As when adding 1 in binary, every trailing 1 bit of the size is one merge of equals.
+        """
+        peaks, carry = list(self.peaks), self.size // leaves
         while carry & 1:
             node = node_hash(peaks.pop(), node)
             carry >>= 1
-        return type(self)(self.size + 1, (*peaks, node))
+        return type(self)(self.size + leaves, (*peaks, node))
 
     def root(self) -> bytes:
         """MTH(D[0:size]); the hash of nothing for the empty tree."""

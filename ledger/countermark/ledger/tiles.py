@@ -128,7 +128,7 @@ def tile_rows(hashes: Sequence[bytes]) -> list[list[bytes]]:
     rows = [list(hashes)]
     while len(rows) < TILE_HEIGHT:
         row = rows[-1]
-        rows.append([node_hash(row[at], row[at + 1]) for at in range(0, len(row) - 1, 2)])
+        rows.append(list(map(node_hash, row[::2], row[1::2])))
     return rows
 
 
