@@ -103,6 +103,14 @@ def test_a_run_tells_rate_decomposition_and_limit_together(program: Program) -> 
     assert program("verify", "ledger", *LEDGER, "-o", "json").json["ledger"]["size"] == 2, "a run writes nothing to a ledger"
 
 
+@pytest.mark.parametrize("place", ["plan.yaml", "nowhere/trace.jsonl"])
+def test_a_trace_that_could_not_be_written_is_told_before_anything_is_restored(program: Program, place: str) -> None:
+    flip(some_object(program.folder))
+    done = program("restore", "run", *manifests(program.folder), "--trace", place)
+    assert (done.code, place in done.err) == (3, True), done
+    assert "recompute" not in done.out
+
+
 def test_a_changed_byte_is_recomputed(program: Program) -> None:
     flip(some_object(program.folder))
     done = program("restore", "run", *manifests(program.folder), "-o", "json", "--trace", "trace.jsonl")

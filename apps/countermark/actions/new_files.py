@@ -9,9 +9,12 @@ from countermark.attestations.errors import CannotTellError, InputError, Locatio
 
 
 def refuse_existing(path: Path) -> None:
-    """`InputError` when there is anything at this path, so that work whose result could not be kept is not begun."""
+    """`InputError` when no new file can be made at this path, so that work whose result could not be kept is not begun."""
+    at = Location(str(path))
     if os.path.lexists(path):
-        raise InputError(Code.UNREADABLE, "it exists and is not overwritten", at=Location(str(path)), fix="give the name of a new file")
+        raise InputError(Code.UNREADABLE, "it exists and is not overwritten", at=at, fix="give the name of a new file")
+    if not path.absolute().parent.is_dir():
+        raise InputError(Code.UNREADABLE, "its folder does not exist", at=at, fix="make the folder first, or name another")
 
 
 def write_new(path: Path, data: bytes, *, mode: int = 0o644) -> None:

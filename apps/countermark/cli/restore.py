@@ -111,7 +111,7 @@ def run(
     """Authenticate and place a snapshot, and say where the time went; writes nothing to a ledger."""
 
     def act() -> Report:
-        from countermark.actions.new_files import write_new
+        from countermark.actions.new_files import refuse_existing, write_new
         from countermark.actions.restore.run import Asked, run_restore
         from countermark.cli.progress import byte_progress
         from countermark.cli.render_restore import run_report
@@ -126,6 +126,8 @@ def run(
             bounds=Bounds(readers, retained_bytes),
             authenticate=Authenticate.BATCH if batch else Authenticate.OBJECT,
         )
+        if trace:
+            refuse_existing(trace)
         with byte_progress("restoring") as told:
             ran = run_restore(asked, told)
         if trace:
