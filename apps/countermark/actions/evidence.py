@@ -6,8 +6,9 @@ derived rows; a row that is missing there can only deny.
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
@@ -30,6 +31,30 @@ if TYPE_CHECKING:
 
 STRANGERS: Final = 256
 """How many receipts are read, newest first, to tell which of other images match a demand that nothing about this one meets."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Notice:
+    """A notice that is a statement, before anybody has looked who signed it."""
+
+    entry: Entry
+    statement: Statement
+
+    @classmethod
+    def of(cls, entry: Entry) -> Self | None:
+        """The statement of a notice; what is none, whatever its bytes look like, was said by nobody."""
+        statement = entry.statement
+        return cls(entry, statement) if statement else None
+
+    @property
+    def index(self) -> int:
+        """Its entry."""
+        return self.entry.index
+
+    @property
+    def payload(self) -> Digest:
+        """What a later statement names it by."""
+        return self.entry.digest
 
 
 class Gatherer:
@@ -57,8 +82,7 @@ class Gatherer:
 
     def gather(self, subject: Digest, platform: str | None = None) -> tuple[tuple[Record, ...], int]:
         """The records that bear on an image, in the order of the log, and the number of notices that were walked."""
-        noticed = self._noticed
-        names = Names.of(subject, Evidence.of(noticed.to(subject), self.trust), platform)
+        names = Names.of(subject, Evidence.of(self._bearing_on(subject), self.trust), platform)
         found = {record.index: record for record in self._waivers}
         for digest in sorted({subject} | names.passes | names.rejections):
             self._add(found, self.reader.find_subject(digest.kind, digest.hex))
@@ -87,8 +111,14 @@ class Gatherer:
         return self._judged[index] if index in self._judged else self.judge(self.reader.entry(index))
 
     @cached_property
-    def _noticed(self) -> Relevance:
-        return Relevance(self._statements(self.notices))
+    def _noticed(self) -> Relevance[Record | _Notice]:
+        """All notices are read for what they are about; the signatures of those alone are verified that bear on a question."""
+        return Relevance(notice for entry in self.notices if (notice := _Notice.of(entry)))
+
+    def _bearing_on(self, subject: Digest, found: Iterable[Record] = ()) -> list[Record]:
+        """What bears on a subject of the notices and of these."""
+        records = (item if isinstance(item, Record) else self.judge(item.entry) for item in self._noticed.to(subject, found))
+        return [record for record in records if record]
 
     @cached_property
     def _waivers(self) -> tuple[Record, ...]:
@@ -99,7 +129,7 @@ class Gatherer:
         """What bears on the subject of the notices and of these, with the operands from which receipts are recomputed, and theirs."""
         looked_up: set[Digest] = set()
         while True:
-            records = self._noticed.to(subject, found.values())
+            records = self._bearing_on(subject, found.values())
             wanted = set(_rests_on(records)) - looked_up
             if not wanted:
                 return records
@@ -112,13 +142,6 @@ class Gatherer:
 
     def _admitted(self, indices: Iterable[int]) -> Iterator[Entry]:
         return (self.reader.entry(index) for index in indices if index < self.reader.head.size)
-
-    def _statements(self, entries: Iterable[Entry]) -> Iterator[Record]:
-        """Those that are statements; what is none, whatever its bytes look like, was said by nobody."""
-        for entry in entries:
-            record = self.judge(entry)
-            if record:
-                yield record
 
     def judge(self, entry: Entry) -> Record | None:
         """A proven entry as evidence; none when it is no statement, or one that cannot be read."""

@@ -9,6 +9,7 @@ import binascii
 import json
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 from countermark.attestations import jsontext
@@ -79,6 +80,7 @@ class Envelope:
         return json.dumps({"payload": payload, "payloadType": self.payload_type, "signatures": signatures})
 
 
+@lru_cache(maxsize=64)
 def is_statement_type(payload_type: str) -> bool:
     """Whether a payload type is one under which in-toto Statements are signed."""
     return bool(_STATEMENT_TYPES.match(payload_type))

@@ -80,6 +80,7 @@ class PortionAudit:
 
     scope: Scope
     findings: Findings = field(default_factory=Findings)
+    of_signatures: Findings = field(default_factory=Findings)
     evaluated: int = 0
     hashes: list[bytes] = field(default_factory=list)
     unreadable: set[int] = field(default_factory=set)
@@ -93,7 +94,7 @@ class PortionAudit:
 
     def run(self, portion: Portion) -> None:
         """Check every entry of the portion."""
-        signatures = SignatureAudit(self.findings, self.scope.keys, self.scope.bundle_key, 1) if self.scope.signatures else None
+        signatures = SignatureAudit(self.of_signatures, self.scope.keys, self.scope.bundle_key, 1) if self.scope.signatures else None
         rows = self._rows(portion)
         for stored in portion.entries:
             self._entry(stored, rows.get(stored.idx, ()), portion.blobs, signatures)

@@ -53,12 +53,15 @@ class EntryAudit:
     def run(self, workers: int, progress: Callable[[int], None]) -> None:
         """Check every entry, in as many processes; `progress` is told how many are done."""
         rows = DerivedRows(self.ledger, self.findings, self.scope.since)
+        of_signatures = Findings()
         for portion, audited in audit_portions(self._portions(rows), self.scope, workers):
             self._take(portion, audited)
+            of_signatures.merge(audited.of_signatures)
             if audited.digest is not None:
                 rows.cover(tile_of(portion.entries[0].idx), audited.digest, portion.entries[-1].idx)
             progress(portion.entries[-1].idx + 1)
         rows.finish()
+        self.findings.merge(of_signatures)
         self._report_missing()
         self.complete = True
 

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from countermark.attestations.codes import Code
 from countermark.attestations.digests import Digest, DigestKind
-from countermark.attestations.envelope import Envelope, Signature
+from countermark.attestations.envelope import Envelope, Signature, is_statement_type
 from countermark.attestations.errors import CannotTellError, CountermarkError, InputError, Location, RefusedError
 from countermark.attestations.statement import Statement
 from countermark.ledger.anchor import Anchor, check_growth, default_path
@@ -26,6 +26,8 @@ from countermark.ledger.merkle import check_inclusion, consistency_proof, inclus
 from countermark.ledger.note import Checkpoint, VerifierKey, open_checkpoint
 from countermark.ledger.queries import Queries
 from countermark.ledger.submission import GENESIS_TYPE
+
+_NOTICE: Final = "SELECT e.idx, e.leaf, p.data FROM entry AS e LEFT JOIN payload AS p ON p.sha256 = e.payload_sha256 WHERE e.leaf_hash = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class Entry:
     @property
     def is_statement(self) -> bool:
         """Whether it was signed as an in-toto Statement; what its bytes look like is another question."""
-        return self.leaf.kind is EntryKind.ATTESTATION and self.envelope.holds_statement
+        return self.leaf.kind is EntryKind.ATTESTATION and is_statement_type(self.leaf.payload_type)
 
     @property
     def statement(self) -> Statement | None:
@@ -259,23 +261,25 @@ class LedgerReader(Queries):
         return self._bytes(row[0], f"entry {index}"), self._bytes(row[1], f"entry {index}")
 
     def _notice(self, wanted: bytes, before: int) -> Entry:
-        row = self.row("SELECT idx, leaf FROM entry WHERE leaf_hash = ?", wanted)
+        row = self.row(_NOTICE, wanted)
         if row is None:
             raise self.tampered(f"the chain of notices breaks before entry {before}: no entry has the leaf hash {wanted.hex()}")
-        index, encoded = row
+        index, encoded, data = row
         if leaf_hash(self._bytes(encoded, f"entry {index}")) != wanted:
             raise self.tampered(f"entry {index}, a notice, is not what was admitted")
-        notice = self._with_payload(index, encoded, wanted)
+        notice = self._with_payload(index, encoded, wanted, data)
         if not notice.leaf.notice or not index < before:
             raise self.tampered(f"entry {index} stands in the chain of notices where it cannot be")
         return notice
 
-    def _with_payload(self, index: int, encoded: bytes, hashed: bytes) -> Entry:
+    def _with_payload(self, index: int, encoded: bytes, hashed: bytes, found: object = None) -> Entry:
+        """The entry of a leaf; `found` is what may be its payload, which counts only by its hash."""
         try:
             leaf = Leaf.decode(encoded)
         except InputError as error:
             raise self.tampered(f"entry {index} cannot be read: {error.message}") from None
-        data = self.payload(leaf.payload_sha256)
+        named = found if isinstance(found, bytes) and sha256(found).digest() == leaf.payload_sha256 else None
+        data = self.payload(leaf.payload_sha256) if named is None else named
         if len(data) != leaf.payload_len:
             raise self.tampered(f"the payload of entry {index} has another length than was admitted")
         return Entry(index, leaf, hashed, data)
