@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from countermark.attestations.codes import ExitCode
+from countermark.attestations.codes import ExitCode, Outcome
 from countermark.attestations.errors import NothingError
 from countermark.contracts.contract import Contract
 from countermark.contracts.infer import DIFFERS, infer
@@ -133,3 +133,25 @@ def test_two_values_of_one_name_are_told(tmp_path: Path) -> None:
     assert f"{DIFFERS} engine2.commit has a name that another value has too: if they must be one, make them one pin" in infer(
         tree, "engine"
     )
+
+
+def agree(draft: str, folder: Path) -> Outcome:
+    """What becomes of the invariant that all places agree."""
+    judgements = verdict(draft, FolderTree(folder)).judgements
+    return next(item.result.outcome for item in judgements if item.invariant.checker.name == "pins.agree")
+
+
+def test_a_draft_holds_when_every_pin_moves_together(tmp_path: Path) -> None:
+    """What stands before a digest in a line may be another digest, which moves with it."""
+    page = f"# Start\n\nBuilt from {COMMIT} (`{COMMIT[:12]}`), on {MANIFEST}.\n"
+    moved = {COMMIT: OTHER, COMMIT[:12]: OTHER[:12]}
+    draft = infer(repository(tmp_path, **{"docs__START.md": page}), "x")
+    assert agree(draft, tmp_path) is Outcome.PASS
+    for path in FILES:
+        file = tmp_path / path
+        text = file.read_text()
+        for old, new in moved.items():
+            text = text.replace(old, new)
+        file.write_text(text)
+    assert agree(draft.replace(COMMIT, OTHER), tmp_path) is Outcome.PASS
+    assert agree(draft, tmp_path) is Outcome.FAIL

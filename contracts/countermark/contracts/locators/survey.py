@@ -28,6 +28,8 @@ _SKIPPED = re.compile(
     r"(?:^|/)(?:tests?|\.git|\.venv|venv|node_modules|vendor|third_party|\.tox|__pycache__|\.mypy_cache|\.ruff_cache|\.hypothesis|dist|build)/"
 )
 _SPECIAL = re.compile(r"[][.^$*+?{}\\|()]")
+_ANY_HEX = re.compile(r"^(?=[a-f]*[0-9])[0-9a-f]+|(?<![0-9A-Za-z])(?=[a-f]*[0-9])[0-9a-f]{7,}(?![0-9A-Za-z])")
+"""A digest, or the end of one at which a line was cut."""
 _ESCAPE = r"\\\g<0>"
 _LEAST_NUMBER = 256
 _LOCKS = re.compile(r"(?:package-lock\.json|composer\.lock|poetry\.lock|\.lock\.json|requirements.*\.txt)$")
@@ -125,7 +127,8 @@ def _page(path: str, page: Page, seen: Survey) -> None:
     for it in found:
         line, column = it.at.line or 1, it.at.column or 1
         before = lines[line - 1][max(0, column - 1 - _CONTEXT) : column - 1]
-        pattern = f"{_SPECIAL.sub(_ESCAPE, before)}([0-9a-fA-F]{{7,64}})"
+        # What tells a digest from others must not be another digest, which moves with the next pin.
+        pattern = f"{_ANY_HEX.sub('[0-9a-f]+', _SPECIAL.sub(_ESCAPE, before))}([0-9a-fA-F]{{7,64}})"
         if _DIGEST.fullmatch(str(it.value)) and {match for each in lines for match in re.findall(pattern, each)} == {it.value}:
             words = tuple(part for part in re.split(r"[^A-Za-z0-9]+", before) if part)
             seen.digests.append(Sighting(path, "text", pattern, words, hex=str(it.value), is_prose=True))
