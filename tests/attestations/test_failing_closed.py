@@ -4,7 +4,7 @@ import base64
 from typing import Any
 
 import pytest
-from bundles import STATEMENT, encoded, modern
+from bundles import STATEMENT, encoded, instance, modern
 from cryptography.hazmat.primitives.serialization import Encoding
 from sigstore.models import TrustedRoot
 from sigstore_models.trustroot import v1
@@ -79,3 +79,12 @@ class TestRoots:
         root = modern().trusted_root()
         root["tlogs"][0]["hashAlgorithm"] = "SHA2_512"
         self.refused(root, "SHA2_256")
+
+    def test_a_key_of_a_log_in_another_encoding(self) -> None:
+        """The same point, in the hybrid form of X9.62."""
+        root = instance().trusted_root()
+        raw = base64.b64decode(root["tlogs"][0]["publicKey"]["rawBytes"])
+        point = raw[-65:]
+        hybrid = raw[:-65] + bytes([6 | point[-1] & 1]) + point[1:]
+        root["tlogs"][0]["publicKey"]["rawBytes"] = base64.b64encode(hybrid).decode()
+        self.refused(root, "canonical")

@@ -45,19 +45,23 @@ def _by_root(root: bytes, bundle: bytes) -> Facts | None:
     return proven.identity, proven.key.spki, proven.times, proven.log, proven.commit
 
 
-def _untrusted_texts(root: Json, text: bytes, anchors: Sequence[x509.Certificate]) -> set[int]:
+def _untrusted_texts(root: Json, text: bytes, issued: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate]) -> set[int]:
     """Addresses and names for people; the id of a certificate log, which is computed from its key; the start of a window that still holds
-    the moment of signing; and whom an anchor names as its issuer: another may vouch for it, and it is an anchor all the same.
+    the moment of signing; and whom an anchor names as its issuer: another may vouch for it, and it is an anchor all the same. The count of unused bits
+    at the head of a certificate's signature, where the last bits are zero.
     """
     authorities = [*root["certificateAuthorities"], *root["timestampAuthorities"]]
     names = {name for authority in authorities for name in authority["subject"].values()}
     addresses = {authority["uri"] for authority in authorities} | {log["baseUrl"] for log in (*root["tlogs"], *root["ctlogs"])}
     start = root["tlogs"][0]["publicKey"]["validFor"]["start"]
     found = spans(text, *names, *addresses, start, root["ctlogs"][0]["logId"]["keyId"])
-    for anchor in anchors:
-        der, issuer = anchor.public_bytes(Encoding.DER), anchor.issuer.public_bytes()
+    for certificate in anchors:
+        der, issuer = certificate.public_bytes(Encoding.DER), certificate.issuer.public_bytes()
         first = der.index(issuer)
         found |= inside(text, base64.b64encode(der).decode(), None, *range(first, first + len(issuer)))
+    for certificate in (*issued, *anchors):
+        der = certificate.public_bytes(Encoding.DER)
+        found |= inside(text, base64.b64encode(der).decode(), None, len(der) - len(certificate.signature) - 1)
     return found
 
 
@@ -74,7 +78,8 @@ def test_of_a_trust_root(share: int | None) -> None:
         assert _by_root(changed, forged) is None, at
         if found:
             kept.add(at)
-    assert kept <= _untrusted_texts(sigstore.trusted_root(), text, [sigstore.certificates.root, sigstore.timestamps.root])
+    issued = [sigstore.certificates.intermediate, sigstore.timestamps.certificate]
+    assert kept <= _untrusted_texts(sigstore.trusted_root(), text, issued, [sigstore.certificates.root, sigstore.timestamps.root])
     address = text.index(b"log.example.test")
     assert passed(text, 0, lambda changed: _by_root(changed, good) == known, always=[address]) == {address}
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Self
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
 
 from countermark.attestations import jsontext
 from countermark.attestations.codes import Code
@@ -76,8 +78,8 @@ class SigstoreRoot:
             for authority in (*inner.certificate_authorities, *inner.timestamp_authorities):
                 _check_chain([certificate.raw_bytes for certificate in authority.cert_chain.certificates])
             for log in (*inner.tlogs, *inner.ctlogs):
-                _check_hash(log)
-        except (ValueError, Error) as error:
+                _check_log(log)
+        except (ValueError, UnsupportedAlgorithm, Error) as error:
             raise _malformed(source, first_line(error)) from None
         for name in ("tlogs", "certificate_authorities", "ctlogs"):
             if not getattr(inner, name):
@@ -109,10 +111,17 @@ def _check_chain(chain: Sequence[bytes]) -> None:
             raise ValueError("a certificate is not issued by the one after it") from None
 
 
-def _check_hash(log: "TransparencyLogInstance") -> None:
-    """`ValueError` for a tree of another hash than RFC 6962's, which nothing here could verify."""
+def _check_log(log: "TransparencyLogInstance") -> None:
+    """`ValueError` for a tree of another hash than RFC 6962's, which nothing here could verify, and for a key in a form of its own.
+
+    OpenSSL reads one point of a curve in several encodings; RFC 5480, 2.2, has one that all must take.
+    """
     if log.hash_algorithm != "SHA2_256":
         raise ValueError(f"a log hashes with {log.hash_algorithm}, and only SHA2_256 is verified")
+    raw = log.public_key.raw_bytes
+    key = load_der_public_key(raw) if raw else None
+    if isinstance(key, ec.EllipticCurvePublicKey) and key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo) != raw:
+        raise ValueError("the key of a log is not in its canonical form")
 
 
 def _malformed(source: str, what: str) -> InputError:
