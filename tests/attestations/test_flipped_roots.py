@@ -47,8 +47,8 @@ def _by_root(root: bytes, bundle: bytes) -> Facts | None:
 
 def _untrusted_texts(root: Json, text: bytes, issued: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate]) -> set[int]:
     """Addresses and names for people; the id of a certificate log, which is computed from its key; the start of a window that still holds
-    the moment of signing; and whom an anchor names as its issuer: another may vouch for it, and it is an anchor all the same. The count of unused bits
-    at the head of a certificate's signature, where the last bits are zero.
+    the moment of signing; whom an anchor names as its issuer: another may vouch for it, and it is an anchor all the same; and the count of
+    unused bits at the head of a certificate's signature, where the last bits are zero.
     """
     authorities = [*root["certificateAuthorities"], *root["timestampAuthorities"]]
     names = {name for authority in authorities for name in authority["subject"].values()}
