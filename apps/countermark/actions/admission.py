@@ -90,7 +90,8 @@ class Admission:
 
     def _envelope(self, source: str, data: bytes) -> Taken:
         checked = check_one(read_envelope(data, source), source, self._verifier, self._at, Expectation())
-        return Prepared.of(submission(checked.verified)) if checked.verified else Refused.of(checked)
+        verified = checked.verified
+        return Prepared.of(submission(verified), read=verified.statement) if verified else Refused.of(checked)
 
     def _bundle(self, source: str, data: bytes) -> Taken:
         from countermark.actions.verify_bundle import check_bundle

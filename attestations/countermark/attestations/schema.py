@@ -39,6 +39,7 @@ DOCUMENT_KINDS = (
     "EvidenceMapping",
 )
 _OTHER_KINDS = ("test-result", "report", "lock", "anchor", "audit", "backup", "decision-bundle")
+_KINDS: tuple[str, ...] = (*DOCUMENT_KINDS, *PredicateName, *_OTHER_KINDS)
 
 # A signed waiver is the document itself; two files that differ in case alone would not live together on every disk.
 _FILE_OF = {"waiver": "Waiver"}
@@ -46,7 +47,7 @@ _FILE_OF = {"waiver": "Waiver"}
 
 def kinds() -> tuple[str, ...]:
     """Every kind that has a schema: documents by their kind, predicates by their name, then what commands write."""
-    return (*DOCUMENT_KINDS, *PredicateName, *_OTHER_KINDS)
+    return _KINDS
 
 
 def schema_text(kind: str) -> str:

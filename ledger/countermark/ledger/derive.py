@@ -23,6 +23,7 @@ from countermark.attestations.statement import Statement, Subject
 from countermark.ledger.key_event import KeyEvent
 from countermark.ledger.leaf import EntryKind
 from countermark.ledger.submission import DOCUMENT_TYPE
+from countermark.ledger.travelling import Travelling
 
 UNKNOWN_KIND: Final = "unknown"
 """The kind of a digest that the statement gives no kind to, as a foreign one does with a bare `sha256`."""
@@ -48,7 +49,7 @@ class SubjectRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
+class Derived(Travelling):
     """What follows from the bytes of a payload. `unreadable` says why one that was signed as a statement is no strict JSON: two readers
     could read two things."""
 
@@ -59,10 +60,13 @@ class Derived:
     unreadable: str | None = None
 
 
-def derive(kind: EntryKind, payload_type: str, payload: bytes) -> Derived:
-    """The derived rows of an entry. What its signer did not sign as a statement is none, even if its bytes read as one: a kept file."""
+def derive(kind: EntryKind, payload_type: str, payload: bytes, read: Statement | None = None) -> Derived:
+    """The derived rows of an entry. What its signer did not sign as a statement is none, even if its bytes read as one: a kept file.
+
+    `read` is what the caller parsed of these very bytes, so that they are not parsed again.
+    """
     if kind is EntryKind.ATTESTATION:
-        return _of_statement(payload) if is_statement_type(payload_type) else Derived(notice=False)
+        return _of_payload(payload, read) if is_statement_type(payload_type) else Derived(notice=False)
     notice = kind in _ALWAYS_READ
     if kind is EntryKind.KEY_EVENT:
         return _of_key_event(payload, notice)
@@ -81,9 +85,9 @@ def _of_key_event(payload: bytes, notice: bool) -> Derived:
     return Derived(notice, rows, key_event=event)
 
 
-def _of_statement(payload: bytes) -> Derived:
+def _of_payload(payload: bytes, read: Statement | None) -> Derived:
     try:
-        statement = Statement.parse(payload, "payload")
+        statement = read or Statement.parse(payload, "payload")
     except InputError:
         # It can neither deny nor allow anything; admission refuses it, but for the legacy layouts and links that share the media type.
         return Derived(notice=False, unreadable=_unreadable(payload))

@@ -19,6 +19,7 @@ from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError
 from countermark.attestations.keys import Algorithm
 from countermark.ledger.merkle import HASH_BYTES
+from countermark.ledger.travelling import Travelling
 
 LEAF_VERSION = 1
 NO_HASH = bytes(HASH_BYTES)
@@ -49,7 +50,7 @@ class EntryKind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class LeafSignature:
+class LeafSignature(Travelling):
     """A signature that verified when the entry was admitted. The order of these is the order in a leaf.
 
     `algorithm` is an `Algorithm` of the attestations, `key_sha256` the SHA-256 of the key's SubjectPublicKeyInfo, and `signature` is

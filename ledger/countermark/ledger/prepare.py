@@ -6,15 +6,17 @@ from typing import Self
 
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError, RefusedError
+from countermark.attestations.statement import Statement
 from countermark.ledger.chains import EntryRows, Row
 from countermark.ledger.derive import Derived, derive
 from countermark.ledger.incarnation import Incarnation
 from countermark.ledger.leaf import NO_HASH, EntryKind, Leaf, LeafSignature
 from countermark.ledger.submission import GENESIS_TYPE, Submission
+from countermark.ledger.travelling import Travelling
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Travelling):
     """A submission with everything that depends on nothing but itself."""
 
     submission: Submission
@@ -25,13 +27,16 @@ class Prepared:
     dedup: bytes
 
     @classmethod
-    def of(cls, submission: Submission, *, genesis: bool = False) -> Self:
-        """Hash and derive. `RefusedError` without a signature that verified, `InputError` for a payload that its kind cannot have."""
+    def of(cls, submission: Submission, *, genesis: bool = False, read: Statement | None = None) -> Self:
+        """Hash and derive; `read` is what the caller parsed of the payload, if it did.
+
+        `RefusedError` without a signature that verified, `InputError` for a payload that its kind cannot have.
+        """
         if not submission.signatures:
             raise RefusedError(Code.SIG_UNVERIFIABLE, "nothing is admitted without a verified signature", fix="have a known key sign it")
         if genesis != (submission.payload_type == GENESIS_TYPE):
             raise InputError(Code.PAYLOAD_TYPE, f"{GENESIS_TYPE} is entry 0 and no other", fix="choose another payload type")
-        derived = derive(submission.kind, submission.payload_type, submission.payload)
+        derived = derive(submission.kind, submission.payload_type, submission.payload, read)
         if submission.kind is EntryKind.KEY_EVENT and derived.key_event is None:
             raise InputError(Code.SCHEMA_INVALID, "the payload of a kind-2 entry is no key event", fix="make it with KeyEvent")
         if submission.kind is EntryKind.INCARNATION:

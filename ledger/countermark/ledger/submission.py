@@ -8,6 +8,7 @@ from countermark.attestations.digests import Digest
 from countermark.attestations.envelope import pae
 from countermark.attestations.keys import Signer
 from countermark.ledger.leaf import EntryKind, LeafSignature
+from countermark.ledger.travelling import Travelling
 
 GENESIS_TYPE: Final = "application/vnd.countermark.genesis+json"
 KEY_EVENT_TYPE: Final = "application/vnd.countermark.key-event+json"
@@ -17,7 +18,7 @@ WITHHOLD_TYPE: Final = "application/vnd.countermark.withhold+json"
 
 
 @dataclass(frozen=True, slots=True)
-class UnverifiedSignature:
+class UnverifiedSignature(Travelling):
     """A signature of the envelope that did not verify, and why; recorded beside the tree, never in it."""
 
     keyid: str | None
@@ -26,7 +27,7 @@ class UnverifiedSignature:
 
 
 @dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(Travelling):
     """One thing to admit. The caller has verified `signatures` over `pae(payload_type, payload)`, each against a key it knows.
 
     `payload` is kept byte for byte as it was signed; `bundle` is the sigstore bundle file it came in, if it did.
