@@ -326,6 +326,19 @@ def test_the_commands_of_a_page_are_what_its_shell_blocks_show() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<!--\n```sh\nhidden\n```\n-->\n```sh\nseen\n```\n", ["seen"]),
+        ("<!-- one line --> more\n```sh\nseen\n```\n", ["seen"]),
+        ("```sh\necho '<!--'\n```\n```sh\nseen\n```\n", ["echo <!--", "seen"]),
+        ("<!--\n```sh\nhidden\n```\n", []),
+    ],
+)
+def test_what_a_comment_hides_is_not_shown(text: str, shown: list[str]) -> None:
+    assert [str(found.value) for found in parsed("markdown", text).find("commands") if isinstance(found, Found)] == shown
+
+
 def test_the_claims_of_a_page_are_its_marked_comments() -> None:
     assert spots(parsed("markdown", PAGE), "claims") == [("image=x status=qualified", "f:10:13")]
 

@@ -23,6 +23,8 @@ _JOINED_AFTER = re.compile(r"[-_+~]|\.\w")
 _LONG = 16
 _WHOLE = 32
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^\s`{]*)[^`]*$")
+_COMMENT = re.compile(r" {0,3}<!--")
+"""An HTML block (CommonMark 4.6, kind 2): it goes on to the line that ends the comment."""
 _SHELLS = frozenset({"bash", "sh", "shell", "zsh", "console", "shell-session", "sh-session"})
 _PROMPT = re.compile(r"[ \t]*[$%] ")
 _CLAIM = re.compile(r"<!--\s*claim:\s*(.*?)\s*-->", re.DOTALL)
@@ -63,10 +65,13 @@ class Page:
             yield Found(" ".join(claim[1].split()), Location(self.path, line, start - self.text.rfind("\n", 0, start)))
 
     def _fenced(self) -> Iterator[tuple[int, str]]:
-        """Each fenced block of shell commands with the number of its first line."""
+        """Each fenced block of shell commands that a reader sees, with the number of its first line."""
         lines = [line.rstrip("\r") for line in self.text.split("\n")]
         number = 0
         while number < len(lines):
+            if _COMMENT.match(lines[number]):
+                number = next((index for index in range(number, len(lines)) if "-->" in lines[index]), len(lines)) + 1
+                continue
             opening = _FENCE.match(lines[number])
             number += 1
             if opening:
