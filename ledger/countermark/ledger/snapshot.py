@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -50,7 +51,8 @@ class Snapshot:
     def stream(self, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
         """The rows of a query, one at a time."""
         with sqlite_errors(self.path):
-            yield from self._connection.execute(sql, values)
+            # Not the cursor itself, which an iterator that is dropped half-way would close, perhaps after its connection.
+            yield from chain(self._connection.execute(sql, values))
 
     def batches(self, sql: str, *values: object) -> Iterator[list[tuple[Any, ...]]]:
         """The rows of a query, so many at a time."""
