@@ -133,6 +133,7 @@ def raw(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA foreign_keys = OFF")
     connection.execute("PRAGMA ignore_check_constraints = ON")
+    connection.execute("PRAGMA synchronous = OFF")  # no power is cut here, and each statement would wait for the disk
     return connection
 
 

@@ -126,7 +126,14 @@ def case_16_an_entry_twice_without_a_signature_over_it(lab: Lab) -> Look:
 
 @case(Code.DUPLICATE, "entry 9", "the entry repeats an earlier one")
 def case_16_an_entry_twice_and_signed(lab: Lab) -> Look:
-    box = loosened(lab.small(), "entry")
+    box = lab.small()
+    twice_and_signed(box)
+    return audited(box)
+
+
+def twice_and_signed(box: Box) -> None:
+    """Have entry 8 once more as entry 9, signed by the log's owner."""
+    loosened(box, "entry")
     columns = "leaf, leaf_hash, dedup, payload_sha256, kind, admitted_ms"
     box.edit(f"INSERT INTO entry SELECT 9, {columns} FROM entry WHERE idx = 8")
     for table, rest in (("subject", "pos, kind, digest, role, name"), ("signature", "pos, algorithm, key_sha256, keyid, sig, outcome")):
@@ -135,7 +142,6 @@ def case_16_an_entry_twice_and_signed(lab: Lab) -> Look:
     last = Leaf.decode(leaf_of(box, 8))
     replace_leaf(box, 9, replace(last, admitted_ms=last.admitted_ms + 1).encode())
     sign_again(box)
-    return audited(box)
 
 
 @case(Code.TAMPERED, "entry -1", "the entry stands outside the log")

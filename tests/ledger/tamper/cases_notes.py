@@ -205,3 +205,12 @@ def case_30_a_cosignature_that_was_moved_to_another_checkpoint(lab: Lab) -> Look
     line = f"{DASH} witness.example/w {base64.b64encode(data).decode()}"
     box.edit("INSERT INTO cosignature VALUES (?, ?, ?, ?, ?, ?)", values=(9, bytes(32), "witness.example/w", data[:4], 1_796_000_000, line))
     return audited(box)
+
+
+@case(Code.TAMPERED, "", "the cosignature of 'witness.example/w' at 9 is not what its line says")
+def case_30_a_cosignature_whose_line_is_none(lab: Lab) -> Look:
+    box = lab.small()
+    line = f"{DASH} witness.example/w not!base64"
+    row = (9, box.head.root, "witness.example/w", b"\1\2\3\4", 1_796_000_000, line)
+    box.edit("INSERT INTO cosignature VALUES (?, ?, ?, ?, ?, ?)", values=row)
+    return audited(box)

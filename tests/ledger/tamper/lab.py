@@ -190,3 +190,15 @@ def loosened(box: Box, table: str) -> Box:
         db.execute(sql)
     db.close()
     return box
+
+
+def refused(*asked_and_said: tuple[Callable[[], object], str]) -> Look:
+    """Several questions, each of which must be refused in the words beside it: the first answer, or those that were given otherwise."""
+
+    def look() -> Seen:
+        answers = [(asked(question)(), said) for question, said in asked_and_said]
+        other = [f"{said!r} expected: {seen}" for seen, said in answers if not any(said in text for _, _, text in seen.findings)]
+        codes = {(seen.exit, *(code for code, _, _ in seen.findings)) for seen, _ in answers}
+        return answers[0][0] if not other and len(codes) == 1 else Seen(ExitCode.INTERNAL, tuple((Code.OK, "", text) for text in other))
+
+    return look

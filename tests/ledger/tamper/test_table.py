@@ -4,14 +4,19 @@ import pytest
 
 from . import (  # noqa: F401  # they enter their cases
     cases_admission,
+    cases_backups,
     cases_derived,
     cases_entries,
+    cases_exports,
+    cases_forms,
     cases_history,
+    cases_keys,
     cases_notes,
     cases_outside,
     cases_proofs,
     cases_tables,
     cases_times,
+    cases_witness,
 )
 from .lab import CASES, Case, Lab
 
