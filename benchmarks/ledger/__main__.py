@@ -65,7 +65,7 @@ def measured(folder: Path, options: argparse.Namespace) -> Iterator[Row]:
     if "export" in works:
         yield from exports.measure(folder, workspace, options.entries)
     if "gate" in works:
-        yield from gate.measure(workspace, options.entries, options.rounds)
+        yield from gate.measure(folder, workspace, options.entries, options.rounds)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from countermark.actions.workspace import Workspace, open_writer
 from countermark.attestations.digests import Digest, DigestKind
 from countermark.attestations.envelope import Envelope
 from countermark.attestations.located import JsonValue
-from countermark.attestations.predicate_types import TEST_RESULT
+from countermark.attestations.predicate_types import TEST_RESULT, PredicateName
 from countermark.attestations.statement import Statement, Subject
 from countermark.attestations.verifier import PolicyTrust, Verifier
 
@@ -42,6 +42,16 @@ def fill(workspace: Workspace, entries: int) -> None:
         for start in range(0, entries, BATCH):
             batch = envelopes(workspace, start, min(start + BATCH, entries))
             writer.append([submission(verifier.verify(envelope, at=now())) for envelope in batch])
+
+
+def reject_others(workspace: Workspace, count: int) -> None:
+    """Append as many rejections, each of an image that nobody asks about."""
+    signer, predicate = workspace.signer("qualifier", None), PredicateName.REJECTION.uri
+    said: dict[str, JsonValue] = {"scope": "image-wide", "reason": "the answer was wrong", "rests_on": [], "observed_time": None}
+    verifier = Verifier(PolicyTrust(workspace.trust()))
+    made = (sign(Statement((Subject.of(image(-number)),), predicate, said), signer) for number in range(1, count + 1))
+    with open_writer(workspace) as writer:
+        writer.append([submission(verifier.verify(envelope, at=now())) for envelope in made])
 
 
 def plain_table(path: Path) -> sqlite3.Connection:

@@ -1,5 +1,6 @@
 """How much of a ledger an audit reads, in how many processes, and what it says of the rest."""
 
+import pickle
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,9 @@ from ledger_box import Box
 from countermark.attestations.codes import Code, ExitCode
 from countermark.attestations.errors import CannotTellError, InputError, NothingError, RefusedError, TamperError
 from countermark.ledger.audit import audit
+from countermark.ledger.audit_entries import Portion, PortionAudit, Scope, Stored
 from countermark.ledger.audit_report import VOCABULARY, AuditReport, Findings, name_entries, write_record
+from countermark.ledger.merkle import leaf_hash
 from countermark.ledger.submission import Submission, leaf_signature
 
 
@@ -40,6 +43,15 @@ def test_the_answer_does_not_depend_on_the_number_of_workers(
         (Code.TAMPERED, "entries 256-511"),
         (Code.UNTRUSTED, name_entries(bad)),
     ]
+
+
+def test_what_came_of_a_portion_travels_although_its_keys_do_not() -> None:
+    scope = Scope(0, {}, lambda _data: None, signatures=True)
+    stored = Stored(0, b"no leaf", b"", b"", b"", 1, 0, None, None)
+    audited = PortionAudit.of(Portion([stored], None, (), {}), scope)
+    assert pickle.loads(pickle.dumps(audited)).hashes == audited.hashes == [leaf_hash(b"no leaf")]
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        pickle.dumps(scope)
 
 
 @pytest.mark.parametrize("since", [1, 11, 255, 256, 300])

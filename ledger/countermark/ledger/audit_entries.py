@@ -7,7 +7,7 @@ portion of entries comes with all that is stored for them, so that it can be che
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError
@@ -78,7 +78,7 @@ class PortionAudit:
     tile so far.
     """
 
-    scope: Scope
+    since: int = 0
     findings: Findings = field(default_factory=Findings)
     of_signatures: Findings = field(default_factory=Findings)
     evaluated: int = 0
@@ -92,9 +92,15 @@ class PortionAudit:
     key_events: list[Entry] = field(default_factory=list)
     digest: bytes | None = None
 
-    def run(self, portion: Portion) -> None:
-        """Check every entry of the portion."""
-        signatures = SignatureAudit(self.of_signatures, self.scope.keys, self.scope.bundle_key, 1) if self.scope.signatures else None
+    @classmethod
+    def of(cls, portion: Portion, scope: Scope) -> Self:
+        """Check every entry of a portion. The result does not keep the scope, whose keys need not be able to travel once they were used."""
+        audit = cls(scope.since)
+        signatures = SignatureAudit(audit.of_signatures, scope.keys, scope.bundle_key, 1) if scope.signatures else None
+        audit._run(portion, signatures)
+        return audit
+
+    def _run(self, portion: Portion, signatures: SignatureAudit | None) -> None:
         rows = self._rows(portion)
         for stored in portion.entries:
             self._entry(stored, rows.get(stored.idx, ()), portion.blobs, signatures)
@@ -121,7 +127,7 @@ class PortionAudit:
         self._check_columns(stored, leaf)
         if leaf.bundle_sha256 != NO_HASH:
             self.bundles.add(leaf.bundle_sha256)
-        if stored.idx >= self.scope.since or stored.idx == 0 or leaf.kind is EntryKind.KEY_EVENT:
+        if stored.idx >= self.since or stored.idx == 0 or leaf.kind is EntryKind.KEY_EVENT:
             self._content(stored, leaf, rows, blobs, signatures)
 
     def _content(self, stored: Stored, leaf: Leaf, rows: EntryTables, blobs: Blobs, signatures: SignatureAudit | None) -> None:
@@ -131,7 +137,7 @@ class PortionAudit:
             self._check_genesis(stored, leaf, payload)
             if leaf.kind is EntryKind.KEY_EVENT:
                 self.key_events.append(Entry(stored.idx, leaf, leaf_hash(stored.leaf), payload))
-        if stored.idx < self.scope.since:
+        if stored.idx < self.since:
             return
         bundle = self._check_bundle(stored, leaf, blobs)
         if payload is None:
@@ -171,7 +177,7 @@ class PortionAudit:
         if stored.payload_sha256 != leaf.payload_sha256:
             size, data = blobs.get(leaf.payload_sha256, (None, None))
         if data is None:
-            self.unread.update({stored.idx} if stored.idx >= self.scope.since else ())
+            self.unread.update({stored.idx} if stored.idx >= self.since else ())
             self.missing.setdefault(leaf.payload_sha256, []).append(stored.idx)
             return None
         if not isinstance(data, bytes) or sha256(data).digest() != leaf.payload_sha256:

@@ -25,13 +25,7 @@ def audit_portions(portions: Iterator[Portion], scope: Scope, workers: int) -> I
         yield from _shared(portions, scope, workers)
         return
     for portion in portions:
-        yield portion, _audited(portion, scope)
-
-
-def _audited(portion: Portion, scope: Scope) -> PortionAudit:
-    audit = PortionAudit(scope)
-    audit.run(portion)
-    return audit
+        yield portion, PortionAudit.of(portion, scope)
 
 
 class _Worker:
@@ -45,7 +39,7 @@ def _start(scope: Scope) -> None:
 
 
 def _audit(portion: Portion) -> PortionAudit:
-    return _audited(portion, _Worker.scope)
+    return PortionAudit.of(portion, _Worker.scope)
 
 
 def _shared(portions: Iterator[Portion], scope: Scope, workers: int) -> Iterator[tuple[Portion, PortionAudit]]:
