@@ -84,6 +84,26 @@ def history(
     _answer("query history", ask, ledger, trust, output)
 
 
+@app.command("attestation")
+def attestation(
+    digest: Annotated[str, typer.Argument(metavar="DIGEST", help="Of a subject, material, model file or payload.")],
+    predicate_type: Annotated[str | None, typer.Option("--type", metavar="URI", help="Only statements of this predicate type.")] = None,
+    effective_time: TimeOption = None,
+    at: AtOption = None,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    trust: TrustOption = None,
+    output: OutputOption = [],
+) -> None:
+    """Statements that name a digest, and what they say: builder and materials, verifier and result, tests, model files."""
+
+    def ask(workspace: "Workspace") -> "Listing":
+        from countermark.actions.queries.attestations import attestation_listing
+
+        return attestation_listing(workspace, digest, predicate_type, when(effective_time, at))
+
+    _answer("query attestation", ask, ledger, trust, output)
+
+
 @app.command("impact")
 def impact(
     commit: Annotated[str | None, typer.Option(metavar="HEX", help="A source commit.")] = None,

@@ -5,6 +5,7 @@ from typing import Any
 
 from countermark.actions.verify_attestation import Checked
 from countermark.attestations.codes import ExitCode
+from countermark.attestations.foreign_predicates import Reading
 from countermark.attestations.verifier import VerifiedStatement
 from countermark.cli.report import Report
 
@@ -38,4 +39,5 @@ def _json(source: str, verified: VerifiedStatement) -> dict[str, Any]:
             for result in verified.results
         ],
         "roles": list(verified.roles),
+        "says": Reading.of(verified.statement.predicate_type, verified.statement.predicate).to_json(),
     }

@@ -10,8 +10,10 @@ PREDICATE_BASE = "https://countermark.dev/predicate/"
 _VERSION = "v1"
 
 SLSA_PROVENANCE = "https://slsa.dev/provenance/v1"
+SLSA_PROVENANCE_V02 = "https://slsa.dev/provenance/v0.2"
 VERIFICATION_SUMMARY = "https://slsa.dev/verification_summary/v1"
 TEST_RESULT = "https://in-toto.io/attestation/test-result/v0.1"
+SIMPLE_VERIFICATION_RESULT_V01 = "https://in-toto.io/attestation/svr/v0.1"
 SIMPLE_VERIFICATION_RESULT = "https://in-toto.io/attestation/svr/v0.2"
 MODEL_SIGNATURE = "https://model_signing/signature/v1.0"
 
