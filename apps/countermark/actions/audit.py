@@ -20,8 +20,8 @@ from countermark.ledger.note import VerifierKey
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much an audit checks: signatures or hashes alone, every entry or those from `since` on; `workers` threads, by default a core
-    each. `fresh` says how old the newest checkpoint may be, and `strict` makes warnings block."""
+    """How much an audit checks: signatures or hashes alone, every entry or those from `since` on; `workers` processes for a long
+    ledger, by default one a core. `fresh` says how old the newest checkpoint may be, and `strict` makes warnings block."""
 
     signatures: bool = True
     since: int = 0
@@ -34,7 +34,7 @@ WHOLE: Final = Extent()
 
 
 def default_workers() -> int:
-    """A thread for each core that this process may use."""
+    """A process for each core that this one may use."""
     return len(os.sched_getaffinity(0))
 
 

@@ -31,7 +31,7 @@ def ledger_file(
     ] = 0,
     workers: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, max=64, help="Threads that verify signatures; default: one a core.", show_default=False),
+        typer.Option(metavar="N", min=1, max=64, help="Processes for a long ledger; default: one a core.", show_default=False),
     ] = None,
     hash_only: Annotated[bool, typer.Option("--hash-only", help="Check hashes and proofs, and no signatures of entries.")] = False,
     max_age: MaxAgeOption = None,
