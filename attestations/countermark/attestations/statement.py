@@ -4,7 +4,7 @@ Source of the rules: in-toto attestation framework, spec/v1/statement.md and dig
 digest algorithms take no part in matching; both stay in the stored bytes, which are never re-serialised.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -21,6 +21,7 @@ MAX_SUBJECTS = 1024
 MAX_DIGESTS = 32
 
 _LENGTHS = {"sha256": (64,), "gitCommit": (40, 64), "gitTree": (40, 64)}
+_GIT_KINDS = {"gitCommit": DigestKind.GIT_COMMIT, "gitTree": DigestKind.GIT_TREE}
 _OCI_LEVELS = {"index": DigestKind.OCI_INDEX, "manifest": DigestKind.OCI_MANIFEST, "config": DigestKind.OCI_CONFIG}
 _SHA256_KINDS = {str(kind): kind for kind in DigestKind if not kind.is_git and not kind.is_oci}
 _LEVEL_OF = {kind: level for level, kind in _OCI_LEVELS.items()}
@@ -50,9 +51,14 @@ class Subject:
     @property
     def typed(self) -> tuple[Digest, ...]:
         """The digests whose kind is known; a bare `sha256` without annotation is not among them."""
-        kinds = {"gitCommit": DigestKind.GIT_COMMIT, "gitTree": DigestKind.GIT_TREE, "sha256": self._sha256_kind()}
-        found = ((kinds.get(algorithm), hexed) for algorithm, hexed in self.digests.items())
-        return tuple(Digest(kind, hexed) for kind, hexed in found if kind)
+        return tuple(Digest(kind, self.digests[algorithm]) for algorithm, kind in self.kinds())
+
+    def kinds(self) -> Iterator[tuple[str, DigestKind]]:
+        """The algorithms of the digests whose kind is known, each with the kind."""
+        for algorithm in self.digests:
+            kind = self._sha256_kind() if algorithm == "sha256" else _GIT_KINDS.get(algorithm)
+            if kind:
+                yield algorithm, kind
 
     def may_be(self, digest: Digest) -> bool:
         """Whether this is `digest`: the same kind, or the same hex where the descriptor does not say of what it is the hash."""

@@ -137,7 +137,7 @@ def _references(statement: Statement) -> Iterator[_Reference]:
 
 def _of_subject(subject: Subject) -> Iterator[_Reference]:
     name = subject.name or subject.uri
-    typed = {digest.hex: str(digest.kind) for digest in subject.typed}
+    typed = {subject.digests[algorithm]: str(kind) for algorithm, kind in subject.kinds()}
     for hexed in subject.digests.values():
         try:
             digest = bytes.fromhex(hexed)
