@@ -9,9 +9,12 @@ from typing import Final
 
 from countermark.actions.new_files import write_new
 from countermark.actions.workspace import Workspace, open_reader
+from countermark.attestations import jsontext
 from countermark.attestations.bundle import MEDIA_TYPE
 from countermark.attestations.codes import Code
+from countermark.attestations.envelope import MAX_ENVELOPE
 from countermark.attestations.errors import InputError, Location, NothingError
+from countermark.attestations.located import as_object
 from countermark.ledger.leaf import NO_HASH
 from countermark.ledger.read import Entry, Head, LedgerReader
 
@@ -31,7 +34,8 @@ def download(workspace: Workspace, text: str, form: str, target: Path) -> Downlo
     """Write every statement about a digest, or with that payload digest, each proven to be in the log.
 
     `intoto` is one `.intoto.jsonl` file at `target`, an envelope a line. `sigstore` is a folder with a `.sigstore.json` for each: the
-    bundle as it was received, or one that holds the envelope and names its key. Nothing is overwritten. `NothingError` without a hit.
+    bundle as it was received, or one that holds the envelope and names its key; what came in the form of PEP 740 is an `.attestation`,
+    since readers of bundles do not know that form. Nothing is overwritten. `NothingError` without a hit.
     """
     if form not in FORMATS:
         raise InputError(Code.UNKNOWN_NAME, f"there is no format {form!r}", at=Location("--format"), fix=f"use {' or '.join(FORMATS)}")
@@ -45,7 +49,7 @@ def download(workspace: Workspace, text: str, form: str, target: Path) -> Downlo
             write_new(target, "".join(f"{entry.envelope.to_json()}\n" for entry in found).encode())
             return Downloaded((target,), entries, reader.head)
         target.mkdir(parents=True, exist_ok=True)
-        files = [(target / f"{name}.sigstore.json", data) for entry in found for name, data in _bundles(reader, entry)]
+        files = [(target / f"{name}.{_form(data)}", data) for entry in found for name, data in _bundles(reader, entry)]
         for path, data in files:
             write_new(path, data)
         return Downloaded(tuple(path for path, _ in files), entries, reader.head)
@@ -57,6 +61,15 @@ def _indices(reader: LedgerReader, text: str) -> list[int]:
         raise InputError(Code.BAD_DIGEST, f"{text!r} is no full digest", at=Location("DIGEST"), fix="find it with `countermark search`")
     hits = [hit for hit in reader.search_prefix(hexed) if hit.role in ("subject", "payload") and hit.index < reader.head.size]
     return sorted({hit.index for hit in hits if kind in ("", "sha256") or hit.kind in (kind.removesuffix(":sha256"), "unknown")})
+
+
+def _form(data: bytes) -> str:
+    """The ending of a file by the form of what is in it, which admission parsed."""
+    return (
+        "attestation"
+        if "verification_material" in as_object(jsontext.loads(data, "a stored bundle", limit=MAX_ENVELOPE))
+        else "sigstore.json"
+    )
 
 
 def _bundles(reader: LedgerReader, entry: Entry) -> Iterator[tuple[str, bytes]]:
