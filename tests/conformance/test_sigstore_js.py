@@ -40,6 +40,7 @@ from countermark.attestations.verifier import KeyTrust
 PACKAGES = os.environ.get("COUNTERMARK_SIGSTORE_JS", "")
 CONFORMANCE = os.environ.get("COUNTERMARK_SIGSTORE_CONFORMANCE", "")
 CLIENT = Path(__file__).parents[1] / "support" / "sigstore_js.cjs"
+MODEL = Path(__file__).parents[1] / "data" / "model_signing"
 OLDEST: Final = (22, 22)
 BEACON = "https://github.com/sigstore-conformance/extremely-dangerous-public-oidc-beacon/.github/workflows/"
 CONFORMANCE_SIGNER = Identity(f"{BEACON}extremely-dangerous-oidc-beacon.yml@refs/heads/main", "https://token.actions.githubusercontent.com")
@@ -115,13 +116,16 @@ def public_root() -> bytes:
 
 
 def published() -> Iterator[Case]:
-    """PEP 740 attestations, each as the bundle that it was made from."""
+    """PEP 740 attestations, each as the bundle that it was made from, and a model that model-signing signed."""
     for path in REAL:
         bundle = Bundle.parse(path.read_bytes(), path.name)
         assert bundle.certificate
         identity = Leaf.parse(bundle.certificate, path.name).identity
         yield Case(path.name, bundle.text.encode(), public_root(), identity)
         yield Case(f"{path.name} by another", bundle.text.encode(), public_root(), SIGNER)
+    signed, key = (MODEL / name for name in ("model.sig", "key.pub"))
+    yield Case("a model", signed.read_bytes(), public_root(), key=PublicKey.from_pem(key.read_bytes(), str(key)))
+    yield Case("a model by another", signed.read_bytes(), public_root(), key=PublicKey(spki(p256().public_key())))
 
 
 def _local(name: str, sigstore: LocalSigstore, bundle: Json, identity: Identity | None = SIGNER, key: PublicKey | None = None) -> Case:

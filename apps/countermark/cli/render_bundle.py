@@ -6,6 +6,7 @@ from typing import Any
 from countermark.actions.verify_bundle import CheckedBundle
 from countermark.attestations.bundle_verifier import Proven, VerifiedBundle, VerifiedFile
 from countermark.attestations.codes import ExitCode
+from countermark.attestations.foreign_predicates import Reading
 from countermark.attestations.sigstore_trust import SigstoreRoot
 from countermark.cli.report import Report
 
@@ -58,6 +59,7 @@ def _json(source: str, bundle: VerifiedBundle) -> dict[str, Any]:
         "subjects": [subject.to_json() for subject in verified.statement.subjects],
         "principals": list(verified.principals),
         "roles": list(verified.roles),
+        "says": Reading.of(verified.statement.predicate_type, verified.statement.predicate).to_json(),
         **_proven_json(bundle),
     }
 

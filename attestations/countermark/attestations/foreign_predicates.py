@@ -6,6 +6,7 @@ Signing, signature v1.0. Their parsing rules let fields be added, so that unknow
 that is absent or of another type makes the predicate unreadable here, and it then says nothing. Whoever signed it is not asked here.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Final, TypeAlias
@@ -264,4 +265,5 @@ class Reading:
 
     def to_json(self) -> dict[str, JsonValue] | None:
         """The fields of the claim; none where there is no claim."""
-        return asdict(self.claim) if self.claim else None
+        value = json.loads(json.dumps(asdict(self.claim))) if self.claim else None
+        return value if isinstance(value, dict) else None
