@@ -4,15 +4,20 @@ import fcntl
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import ledger_worker
 import pytest
 from ledger_box import Box
+from program import Program
 
 from countermark.attestations.codes import Code, ExitCode
 from countermark.attestations.errors import CannotTellError
+from countermark.ledger.backup import Manifest
 from countermark.ledger.lock import WriterLock, refuse_network
+
+from .test_kills import envelopes
 
 
 @pytest.fixture
@@ -37,6 +42,27 @@ def test_eight_writers_make_one_log(shared: Box) -> None:
     assert (report.exit, report.findings, report.size) == (ExitCode.YES, (), 97)
     with shared.reader() as reader:
         assert reader.head.anchored == 97
+
+
+@pytest.mark.slow
+def test_eight_imports_make_one_log(tmp_path: Path) -> None:
+    """As users run them, each with a part of the envelopes and a part of its neighbour's; while a backup and an export are made."""
+    program = Program(tmp_path, tmp_path / "state")
+    lines = envelopes(program, 160).read_text().splitlines(keepends=True)
+    ledger = ("--ledger", "box/countermark.db")
+    commands: list[tuple[str, ...]] = [("ledger", "backup", "meanwhile.bak", *ledger), ("ledger", "export", "meanwhile", *ledger)]
+    for part in range(8):
+        (tmp_path / f"{part}.intoto.jsonl").write_text("".join(lines[20 * part : 20 * part + 30]))
+        commands.append(("import", f"{part}.intoto.jsonl", "--workers", "1", *ledger))
+    with ThreadPoolExecutor(len(commands)) as pool:
+        assert [done.code for done in pool.map(lambda command: program(*command), commands)] == [0] * len(commands)
+    audited = program("verify", "ledger", *ledger, "-o", "json")
+    assert (audited.code, audited.json["evaluated"], audited.json["ledger"]["size"]) == (0, 161, 161)
+    assert program("verify", "export", "meanwhile", "--log-key", "box/keys/log.vkey", "--trust", "box/trust.yaml").code == 0
+    for path in (tmp_path / "box").glob("countermark.db*"):
+        path.unlink()
+    restored = program("ledger", "restore", "meanwhile.bak", *ledger)
+    assert (restored.code == 0) == (Manifest.read(tmp_path / "meanwhile.bak").size == 161)
 
 
 def test_readers_see_whole_transactions_while_others_write(shared: Box) -> None:

@@ -108,6 +108,8 @@ def sqlite_errors(path: Path) -> Iterator[None]:
         raise  # our mistake, not the file's
     except sqlite3.Error as error:
         raise explain(error, path) from error
+    except UnicodeDecodeError as error:  # the module cannot read SQLite's message, which repeats a part of the schema
+        raise explain(sqlite3.DatabaseError("its schema is no text"), path) from error
 
 
 def explain(error: BaseException, path: Path) -> CountermarkError:

@@ -118,11 +118,12 @@ class Witness:
                 state.execute("PRAGMA synchronous = FULL")
                 state.execute("PRAGMA fullfsync = ON")
                 state.execute("BEGIN IMMEDIATE")
+                _check_whole(state, path)
                 yield state
                 state.execute("COMMIT")
             finally:
                 state.close()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the second where SQLite's own message repeats bytes that are no text
             fix = "check the folder and the disk; cosign nothing with a state that was lost"
             raise CannotTellError(Code.UNREADABLE, f"the witness's state: {error}", at=Location(str(path)), fix=fix) from None
 
@@ -141,15 +142,26 @@ def begin_state(folder: Path) -> None:
         state.close()
 
 
+def _check_whole(state: sqlite3.Connection, path: Path) -> None:
+    """Each row is what the note in it says, and none is missing: a witness that is made to forget could sign the other history."""
+    problem = next((str(text) for (text,) in state.execute("PRAGMA integrity_check(1)") if text != "ok"), None)
+    rows = state.execute("SELECT origin, size, root, note FROM seen") if problem is None else ()
+    for origin, size, root, note in rows:
+        try:
+            same = Checkpoint.parse(SignedNote.parse(note).text) == Checkpoint(origin, size, root)
+            problem = None if same else f"{origin}: the size and root are not those of the note"
+        except CountermarkError as error:
+            problem = f"{origin}: {error.message}"
+        if problem:
+            break
+    if problem:
+        fix = "restore the state, or begin a new witness with a new name"
+        raise CannotTellError(Code.UNREADABLE, f"the witness's state: {problem}", at=Location(str(path)), fix=fix)
+
+
 def _seen(state: sqlite3.Connection, origin: str) -> Seen | None:
     row = state.execute("SELECT size, root, note, time_s FROM seen WHERE origin = ?", (origin,)).fetchone()
-    if row is None:
-        return None
-    size, root, note, time_s = row
-    try:
-        return Seen(Checkpoint(origin, size, root), note, time_s)
-    except CountermarkError as error:
-        raise CannotTellError(Code.UNREADABLE, f"the witness's state of {origin}: {error.message}", fix="restore the state") from None
+    return Seen(Checkpoint(origin, row[0], row[1]), row[2], row[3]) if row else None
 
 
 def _swap(state: sqlite3.Connection, checkpoint: Checkpoint, note: str, now_s: int, last: Seen | None) -> None:

@@ -115,19 +115,35 @@ def case_33_a_witness_whose_clock_was_put_back(lab: Lab) -> Look:
 
 @case(Code.UNREADABLE, "", "the witness's state", exits=ExitCode.CANNOT_TELL)
 def case_57_a_witness_whose_memory_was_changed(lab: Lab) -> Look:
-    """It is gone, is no database, holds what no head can be, or does not change any more."""
-    gone, other, cut, stuck = (Bystander(lab) for _ in range(4))
+    """It is gone, is no database, holds what no head can be or what the log did not say, lacks a row, or does not change any more."""
+    gone, other, cut, moved, lacking, stuck = (Bystander(lab) for _ in range(6))
     request = growth(gone.box, 11)
     (gone.folder / STATE_FILE).unlink()
     (other.folder / STATE_FILE).write_bytes(b"not a database, but long enough to be looked at" * 20)
     cut.edit("UPDATE seen SET root = x'00'")
+    moved.edit("UPDATE seen SET origin = 'other.example/log'")
+    moved.edit("UPDATE seen SET size = 9")
+    _forget_in_the_index(lacking)
     stuck.edit("CREATE TRIGGER stuck BEFORE UPDATE ON seen BEGIN SELECT RAISE(IGNORE); END")
     return refused(
         (partial(gone.cosign, request), "the witness's state: unable to open database file"),
         (other.ask(request), "the witness's state: file is not a database"),
-        (cut.ask(request), "the witness's state of countermark.local"),
+        (cut.ask(request), "the witness's state: countermark.local/test/0a1b2c3d: '00' cannot be the root"),
+        (moved.ask(request), "the witness's state: other.example/log: the size and root are not those of the note"),
+        (lacking.ask(request), "the witness's state: *** in database main"),
         (stuck.ask(request), "the state changed while it was locked"),
     )
+
+
+def _forget_in_the_index(known: Bystander) -> None:
+    """The index by which a log is found loses its one entry, and the row stays."""
+    db = sqlite3.connect(known.folder / STATE_FILE, isolation_level=None)
+    (page,) = db.execute("SELECT rootpage FROM sqlite_master WHERE type = 'index'").fetchone()
+    (size,) = db.execute("PRAGMA page_size").fetchone()
+    db.close()
+    data = bytearray((known.folder / STATE_FILE).read_bytes())
+    data[(page - 1) * size + 3 : (page - 1) * size + 5] = bytes(2)  # the number of its cells
+    (known.folder / STATE_FILE).write_bytes(data)
 
 
 @case(Code.UNREADABLE, "", "a witness stands here", exits=ExitCode.INVALID)
