@@ -1,5 +1,6 @@
 """`explain DECISION -o bundle=FILE` and `verify bundle FILE`: a decision made again where there is nothing but the file."""
 
+import base64
 import io
 import json
 import shutil
@@ -89,6 +90,22 @@ def refit(members: Members) -> None:
     members["ledger.db.manifest"] = json.dumps(manifest | {"sha256": sha256(members["ledger.db"]).hexdigest()}).encode()
 
 
+def stated_otherwise(members: Members) -> None:
+    members["decision.json"] = json.dumps(json.loads(members["decision.json"]) | {"decision": "another"}).encode()
+
+
+def another_manifest(members: Members) -> None:
+    members["ledger.db.manifest"] = json.dumps(json.loads(members["ledger.db.manifest"]) | {"size": 7}).encode()
+
+
+def another_note(members: Members) -> None:
+    """The last byte of its signature."""
+    manifest = json.loads(members["ledger.db.manifest"])
+    head, line = manifest["note"].rstrip("\n").rsplit(" ", 1)
+    spoilt = base64.b64encode(bytes([*base64.b64decode(line)[:-1], base64.b64decode(line)[-1] ^ 1])).decode()
+    members["ledger.db.manifest"] = json.dumps(manifest | {"note": f"{head} {spoilt}\n"}).encode()
+
+
 def flip_ledger(members: Members) -> None:
     data = bytearray(members["ledger.db"])
     data[len(data) // 2] ^= 1
@@ -121,6 +138,12 @@ def with_file(name: str, data: bytes) -> Callable[[Members], None]:
         (with_file("../outside", b"x"), 3, "no plain file"),
         (with_file("/outside", b"x"), 3, "no plain file"),
         (with_file("decision.json/x", b"x"), 3, "no plain file"),
+        (with_file("ledger.db-wal", b"x"), 3, "no plain file"),
+        (with_file("no-anchor", b"x"), 3, "no plain file"),
+        (with_file("trust/../x", b"x"), 3, "no plain file"),
+        (stated_otherwise, 6, "the bundle says"),
+        (another_manifest, 6, "its manifest says 7"),
+        (another_note, 1, "bad signature"),
         (with_file("decision.json", b"{}"), 3, "decision.json"),
         (with_file("decision.json", b"{"), 3, "decision.json"),
     ],

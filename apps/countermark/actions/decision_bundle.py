@@ -7,8 +7,7 @@ the trust policy with its key files. None of it is believed because it lies ther
 import json
 import re
 import tarfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,7 +26,8 @@ from countermark.attestations.keys import read_key_file
 from countermark.attestations.schema import problems
 from countermark.attestations.trust import TrustPolicy
 from countermark.ledger.audit_report import AuditReport
-from countermark.ledger.backup import Manifest, file_sha256
+from countermark.ledger.backup import Manifest
+from countermark.ledger.note import VerifierKey
 
 SCHEMA: Final = "https://countermark.dev/schema/decision-bundle/v1"
 
@@ -120,32 +120,40 @@ def check_decision(bundle: Path, trust: Path | None, progress: Callable[[int, in
     Raises `InputError` for a file that is no such bundle, `CannotTellError` INCOMPLETE when a part is missing, `TamperError` for a ledger
     that its manifest does not describe.
     """
-    with _unpacked(bundle) as folder:
-        decision = _decision(folder, bundle)
-        _check_copy(folder, bundle)
-        workspace = Workspace(folder / _LEDGER, trust or folder / _TRUST, trust is not None, folder / "no-anchor")
+    with TemporaryDirectory(prefix="countermark-bundle-") as name:
+        folder = Path(name) / "bundle"
+        _unpack_all(bundle, folder)
+        stated = _stated(folder, bundle)
+        manifest = Manifest.read(folder / _LEDGER)
+        manifest.check_file(folder / _LEDGER, bundle)
+        workspace = Workspace(folder / _LEDGER, trust or folder / _TRUST, trust is not None, Path(name) / "no-anchor")
         audit = audit_ledger(workspace, [], WHOLE, progress)
-        again = repeat(workspace, decision, (folder / _TRUST).parent) if audit.exit is ExitCode.YES else None
+        if (audit.origin, audit.size, audit.root) != (manifest.origin, manifest.size, manifest.root):
+            raise _altered(bundle, f"the ledger ends at {audit.size} entries, and its manifest says {manifest.size}")
+        again: Repeated | None = None
+        if audit.exit is ExitCode.YES:
+            with open_reader(workspace) as reader:
+                manifest.check_note(VerifierKey.parse(reader.genesis.log_vkey))
+            again = repeat(workspace, stated.payload, (folder / _TRUST).parent)
+            if again.id != stated.decision:
+                raise _altered(bundle, f"the decision is {again.id}, and the bundle says {stated.decision}")
         return CheckedDecision(audit, workspace.trust(), trust is None, again)
 
 
-@contextmanager
-def _unpacked(bundle: Path) -> Iterator[Path]:
-    with TemporaryDirectory(prefix="countermark-bundle-") as name:
-        folder = Path(name)
-        try:
-            with tarfile.open(bundle, "r:") as archive:
-                for member in archive:
-                    _unpack(archive, member, folder, bundle)
-        except (tarfile.TarError, EOFError) as error:
-            raise _malformed(bundle, f"it cannot be read as a tar file: {error}") from None
-        yield folder
+def _unpack_all(bundle: Path, folder: Path) -> None:
+    try:
+        with tarfile.open(bundle, "r:") as archive:
+            for member in archive:
+                _unpack(archive, member, folder, bundle)
+    except (tarfile.TarError, EOFError) as error:
+        raise _malformed(bundle, f"it cannot be read as a tar file: {error}") from None
 
 
 def _unpack(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path, bundle: Path) -> None:
-    """One plain file, below the folder and once: a name decides where bytes land, and this one comes from somebody else."""
+    """One plain file of a name that a bundle has, and once: a name decides where bytes land, and what SQLite reads beside a ledger."""
     target = folder / member.name
-    plain = member.type == tarfile.REGTYPE and not member.issparse() and _NAME.match(member.name)
+    known = member.name in (_DECISION, _LEDGER, _MANIFEST) or (member.name.startswith("trust/") and _NAME.match(member.name))
+    plain = known and member.type == tarfile.REGTYPE and not member.issparse()
     source = archive.extractfile(member) if plain else None
     if source is None or target.exists() or any(parent.is_file() for parent in target.parents):
         raise _malformed(bundle, f"{member.name!r} is no plain file of a bundle, or stands in it twice")
@@ -155,8 +163,15 @@ def _unpack(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path, bun
             file.write(data)
 
 
-def _decision(folder: Path, bundle: Path) -> str:
-    """The payload digest of the decision."""
+@dataclass(frozen=True, slots=True)
+class _Stated:
+    """Which decision a bundle says it is about."""
+
+    decision: str
+    payload: str
+
+
+def _stated(folder: Path, bundle: Path) -> _Stated:
     for name in (_DECISION, _LEDGER, _MANIFEST, _TRUST):
         if not (folder / name).is_file():
             fix = "make it again with `countermark explain DECISION -o bundle=FILE`"
@@ -164,14 +179,11 @@ def _decision(folder: Path, bundle: Path) -> str:
     value: Any = jsontext.loads(read_file(folder / _DECISION, limit=_MAX_DECISION_BYTES), f"{bundle}:{_DECISION}")
     if wrong := problems("decision-bundle", value):
         raise _malformed(bundle, f"{_DECISION} {wrong[0].pointer}: {wrong[0].message}")
-    return str(value["payload"])
+    return _Stated(value["decision"], value["payload"])
 
 
-def _check_copy(folder: Path, bundle: Path) -> None:
-    manifest, found = Manifest.read(folder / _LEDGER), file_sha256(folder / _LEDGER)
-    if found != manifest.sha256:
-        message = f"{_LEDGER} has the SHA-256 {found}, and its manifest says {manifest.sha256}"
-        raise TamperError(Code.TAMPERED, message, at=Location(str(bundle)), fix="ask for the bundle again; this one was changed or damaged")
+def _altered(bundle: Path, message: str) -> TamperError:
+    return TamperError(Code.TAMPERED, message, at=Location(str(bundle)), fix="ask for the bundle again; this one was changed or damaged")
 
 
 def _malformed(bundle: Path, message: str) -> InputError:

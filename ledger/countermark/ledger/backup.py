@@ -79,6 +79,14 @@ class Manifest:
         }
         return json.dumps(fields, indent=1, ensure_ascii=False).encode() + b"\n"
 
+    def check_file(self, path: Path, source: Path) -> None:
+        """`TamperError` unless a file has the length and the SHA-256 that the manifest says; `source` is what the message names."""
+        found = file_sha256(path)
+        if (found, path.stat().st_size) != (self.sha256, self.length):
+            message = f"the backup has the SHA-256 {found}, and its manifest says {self.sha256}"
+            fix = "take another copy; this one was changed or damaged"
+            raise TamperError(Code.TAMPERED, message, at=Location(str(source)), fix=fix)
+
     def check_note(self, key: VerifierKey) -> None:
         """`TamperError` unless the log signed what the manifest says."""
         if open_checkpoint(self.note, key) != Checkpoint(self.origin, self.size, self.root):

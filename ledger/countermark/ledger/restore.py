@@ -17,7 +17,7 @@ from countermark.attestations.findings import Finding
 from countermark.ledger.anchor import Anchor, default_path
 from countermark.ledger.audit import audit
 from countermark.ledger.audit_report import AuditReport
-from countermark.ledger.backup import Manifest, file_sha256, remove_database
+from countermark.ledger.backup import Manifest, remove_database
 from countermark.ledger.database import sqlite_errors, use_wal
 from countermark.ledger.note import Checkpoint, VerifierKey, open_checkpoint
 from countermark.ledger.read import LedgerReader
@@ -80,12 +80,9 @@ def install(copy: Path, target: Path) -> None:
 def _copy(backup: Path, copy: Path, manifest: Manifest) -> None:
     try:
         shutil.copyfile(backup, copy)
-        found = file_sha256(copy)
+        manifest.check_file(copy, backup)
     except OSError as error:
         raise _unwritable(copy, error) from None
-    if found != manifest.sha256 or copy.stat().st_size != manifest.length:
-        message = f"the backup has the SHA-256 {found}, and its manifest says {manifest.sha256}"
-        raise TamperError(Code.TAMPERED, message, at=Location(str(backup)), fix="restore another backup; this one was changed or damaged")
     with sqlite_errors(copy):
         use_wal(copy)
 

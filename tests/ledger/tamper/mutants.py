@@ -27,7 +27,7 @@ CHECKED = {
     "audit_tree": None,
     "audit_witnesses": None,
     "anchor": {"Anchor.parse", "Anchor.check_note", "check_growth"},
-    "backup": {"Manifest.read", "Manifest.check_note", "_describe"},
+    "backup": {"Manifest.read", "Manifest.check_file", "Manifest.check_note", "_describe"},
     "cosignature": None,
     "entry_bundle": None,
     "export": None,
