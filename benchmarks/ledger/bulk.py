@@ -11,7 +11,7 @@ from pymerkle import SqliteTree
 
 from benchmarks.ledger.rows import Row, portions, whole
 from benchmarks.ledger.world import BATCH, envelopes
-from countermark.actions.admission import default_workers
+from countermark.actions.cores import cores
 from countermark.actions.importing import import_files
 from countermark.actions.init import initialise
 from countermark.actions.workspace import Workspace
@@ -39,7 +39,7 @@ def measure(folder: Path, count: int) -> list[Row]:
 
 def _signatures(workspace: Workspace, made: Sequence[Envelope]) -> None:
     key = workspace.signer("builder", None).public
-    with ThreadPoolExecutor(default_workers()) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         list(pool.map(lambda batch: [key.verify(item.pae(), item.signatures[0].sig) for item in batch], portions(made, BATCH)))
 
 

@@ -11,8 +11,8 @@ from pymerkle import SqliteTree
 
 from benchmarks.ledger.rows import Row, each, in_turn, portions, whole
 from benchmarks.ledger.world import BATCH, image, plain_table, statement
-from countermark.actions.admission import default_workers
 from countermark.actions.audit import Extent, audit_ledger
+from countermark.actions.cores import cores
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import ExitCode
 from countermark.attestations.digests import Digest, DigestKind
@@ -117,7 +117,7 @@ def _signed(workspace: Workspace, entries: int) -> list[tuple[bytes, bytes]]:
 
 
 def _verify(signed: Sequence[tuple[bytes, bytes]], key: PublicKey) -> None:
-    with ThreadPoolExecutor(default_workers()) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         list(pool.map(lambda batch: [key.verify(pae(PAYLOAD_TYPE, data), sig) for data, sig in batch], portions(signed, BATCH)))
 
 

@@ -4,6 +4,9 @@ from pathlib import Path
 
 from program import Program
 
+from countermark.attestations import jsontext
+from countermark.attestations.schema import problems
+
 
 def test_the_horizon_is_told_with_who_holds_it(program: Program, box: Path) -> None:
     alone = program("verify", "ledger", "--ledger", box)
@@ -27,3 +30,21 @@ def test_what_is_left_out_is_told(program: Program, box: Path) -> None:
     assert program("verify", "ledger", "--ledger", box, "--since", "2").code == 5
     assert program("verify", "ledger", "--ledger", box, "--since", "-1").code == 2
     assert program("verify", "ledger", "--ledger", box, "--workers", "0").code == 2
+
+
+def test_a_complete_audit_that_found_the_ledger_whole_is_put_on_record(program: Program, box: Path) -> None:
+    record = box.with_suffix(".audit")
+    assert program("verify", "ledger", "--ledger", box, "--hash-only").code == 0
+    assert not record.exists(), "it was not complete"
+    done = program("verify", "ledger", "--ledger", box, "-o", "json")
+    written = jsontext.loads(record.read_bytes(), str(record))
+    assert problems("audit", written) == []
+    assert isinstance(written, dict)
+    assert (done.code, written["size"], written["root"]) == (0, done.json["ledger"]["size"], done.json["ledger"]["root"])
+
+
+def test_a_ledger_is_verified_where_nothing_can_be_put_on_record(program: Program, box: Path) -> None:
+    box.with_suffix(".audit").mkdir()
+    done = program("verify", "ledger", "--ledger", box)
+    assert (done.code, "the record of the audit cannot be written" in done.out) == (0, True), done
+    assert not box.with_suffix(".audit.tmp").exists()

@@ -1,7 +1,6 @@
 """From the text of an attestation to what a ledger takes, or to why it is refused; in other processes when there are many texts."""
 
 import hashlib
-import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -126,11 +125,6 @@ def take_all(texts: Iterable[Text], admission: Admission, workers: int) -> Itera
             yield [admission.take(text) for text in portion]
     else:
         yield from _shared(chain(first, portions), admission, workers)
-
-
-def default_workers() -> int:
-    """As many processes as there are cores for this one."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _portions(texts: Iterable[Text]) -> Iterator[list[Text]]:

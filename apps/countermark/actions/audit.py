@@ -1,6 +1,5 @@
 """`verify ledger`: the audit, with the keys of the trust policy."""
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,12 +7,17 @@ from pathlib import Path
 from typing import Final
 
 from countermark.actions.believed_logs import read_note, read_policy
+from countermark.actions.clock import now
+from countermark.actions.cores import cores
 from countermark.actions.workspace import Workspace
+from countermark.attestations.codes import ExitCode
 from countermark.attestations.documents import exists
+from countermark.attestations.errors import CannotTellError
 from countermark.attestations.keys import PublicKey
+from countermark.attestations.release import __version__
 from countermark.attestations.trust import TrustPolicy
 from countermark.ledger.audit import audit
-from countermark.ledger.audit_report import AuditReport
+from countermark.ledger.audit_report import AuditReport, write_record
 from countermark.ledger.freshness import Freshness
 from countermark.ledger.note import VerifierKey
 
@@ -31,11 +35,6 @@ class Extent:
 
 
 WHOLE: Final = Extent()
-
-
-def default_workers() -> int:
-    """A process for each core that this one may use."""
-    return len(os.sched_getaffinity(0))
 
 
 def audit_ledger(
@@ -61,12 +60,26 @@ def audit_ledger(
         held={str(path): read_note(path) for path in checkpoints},
         signatures=extent.signatures,
         since=extent.since,
-        workers=extent.workers or default_workers(),
+        workers=extent.workers or cores(),
         policy=trust,
         witnesses=read_policy(believed) if believed else None,
         fresh=extent.fresh,
         strict=extent.strict,
     )
+
+
+def put_on_record(workspace: Workspace, report: AuditReport) -> str | None:
+    """Write `NAME.audit` beside the ledger after a complete audit that found it whole; why it could not be written, if it could not.
+
+    The audit holds all the same: nobody may be kept from checking a ledger in a folder that is not theirs.
+    """
+    if report.exit is not ExitCode.YES or report.left_out:
+        return None
+    try:
+        write_record(report, workspace.ledger, f"countermark {__version__}", now().ms)
+    except CannotTellError as error:
+        return str(error)
+    return None
 
 
 @dataclass(frozen=True)

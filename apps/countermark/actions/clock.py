@@ -1,4 +1,4 @@
-"""The one place where the program asks what time it is, and how long ago something may have been."""
+"""What time it is, and how long ago something may have been."""
 
 import re
 import time

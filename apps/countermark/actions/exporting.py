@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from countermark.actions.audit import BundleKeys, default_workers
+from countermark.actions.audit import BundleKeys
 from countermark.actions.believed_logs import read_note
+from countermark.actions.cores import cores
 from countermark.actions.workspace import Workspace, open_reader, public_key
 from countermark.attestations.codes import Code
 from countermark.attestations.errors import InputError, Location
@@ -53,7 +54,7 @@ def check_export(
         raise InputError(Code.UNTRUSTED, "several logs are believed", at=at, fix="say with --log-key which of them this must be")
     held = {str(path): read_note(path) for path in checkpoints}
     witnessed = policy if policy.witnesses or policy.quorum else None
-    options = ExportOptions(signers.keys, held, witnessed, hash_only, progress, signers.bundle_key, default_workers(), fresh, strict)
+    options = ExportOptions(signers.keys, held, witnessed, hash_only, progress, signers.bundle_key, cores(), fresh, strict)
     return audit_export(folder, policy.logs[0], options)
 
 

@@ -7,9 +7,10 @@ receipt of the first time.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from countermark.actions.admission import Admission, Refused, Text, default_workers, take_all
+from countermark.actions.admission import Admission, Refused, Text, take_all
 from countermark.actions.appending import append
 from countermark.actions.clock import now
+from countermark.actions.cores import cores
 from countermark.actions.envelopes import read_texts
 from countermark.actions.verify_attestation import Checked
 from countermark.actions.workspace import Workspace, admitting_trust, open_reader, open_writer
@@ -39,7 +40,7 @@ def import_files(workspace: Workspace, paths: Sequence[str], told: Told, workers
     receipts: list[Receipt] = []
     refused: list[Refused] = []
     admission = Admission.under(workspace, now())
-    taken = take_all(_texts(paths, unreadable), admission, workers or default_workers())
+    taken = take_all(_texts(paths, unreadable), admission, workers or cores())
     with open_writer(workspace) as writer:
         for portion in taken:
             receipts += writer.admit([item for item in portion if isinstance(item, Prepared)])

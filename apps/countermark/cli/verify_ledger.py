@@ -1,5 +1,6 @@
 """`countermark verify ledger`."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -45,7 +46,7 @@ def ledger_file(
     """
 
     def act() -> Report:
-        from countermark.actions.audit import Extent, audit_ledger
+        from countermark.actions.audit import Extent, audit_ledger, put_on_record
         from countermark.actions.believed_logs import no_older_than
         from countermark.actions.workspace import Workspace
         from countermark.cli.progress import count_progress
@@ -53,7 +54,10 @@ def ledger_file(
         workspace = Workspace.at(ledger, trust)
         extent = Extent(not hash_only, since, workers, no_older_than(max_age), strict)
         with count_progress("auditing") as told:
-            return audit_report(audit_ledger(workspace, checkpoint, extent, told, policy))
+            audited = audit_ledger(workspace, checkpoint, extent, told, policy)
+        unwritten = put_on_record(workspace, audited)
+        report = audit_report(audited)
+        return replace(report, text=f"{report.text}\n{unwritten}") if unwritten else report
 
     finish("verify ledger", output, act)
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -106,6 +107,8 @@ def write_record(report: AuditReport, ledger: Path, by: str, audited_ms: int) ->
         waiting.write_bytes(json.dumps(fields, indent=1).encode() + b"\n")
         waiting.replace(path)
     except OSError as error:
+        with suppress(OSError):
+            waiting.unlink()
         message = f"the record of the audit cannot be written: {error.strerror}"
         raise CannotTellError(Code.UNREADABLE, message, at=Location(str(path)), fix="make the folder writable") from None
     return path

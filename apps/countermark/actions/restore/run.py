@@ -1,6 +1,5 @@
 """`restore run`: authenticate and place a snapshot, say where the time went, write nothing to a ledger."""
 
-import os
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -10,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from countermark.actions.cores import cores
 from countermark.actions.restore.beside import chunks_of, read_layout
 from countermark.actions.restore.tally import Tally
 from countermark.attestations.codes import Code
@@ -179,7 +179,7 @@ def measure_limit(loaded: LoadedManifest, chunks: Path, readers: int, kind: Devi
             read_object(folder, descriptor, sample[done : done + descriptor.size_bytes].data)
             done += descriptor.size_bytes
         read_and_hash_ns = time.perf_counter_ns() - begun
-    return Limit(done, read_and_hash_ns, _copy_ns(sample[:done]) if kind is DeviceKind.CPU else 0, min(readers, _cores()))
+    return Limit(done, read_and_hash_ns, _copy_ns(sample[:done]) if kind is DeviceKind.CPU else 0, min(readers, cores()))
 
 
 def _copy_ns(sample: "np.typing.NDArray[np.uint8]") -> int:
@@ -188,7 +188,3 @@ def _copy_ns(sample: "np.typing.NDArray[np.uint8]") -> int:
     begun = time.perf_counter_ns()
     np.copyto(place, sample)
     return time.perf_counter_ns() - begun
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
