@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 
 from countermark.attestations.codes import Code, ExitCode
+from countermark.ledger.anchor import Anchor
 from countermark.ledger.cosignature import ED25519_COSIGNATURE, ML_DSA_44_COSIGNATURE, Cosigner, CosignerKey
 from countermark.ledger.entry_bundle import decode_bundle, encode_bundle
 from countermark.ledger.genesis import Genesis
@@ -240,6 +241,7 @@ def case_62_a_leaf_of_another_form(lab: Lab) -> Look:
     decoded = (
         (data.ljust(MAX_LEAF_BYTES + 1, b"\0"), "a leaf is at most 65535 bytes long, not 65536"),
         (data[:-1], "ends too early"),
+        (data[:10], "ends too early"),
         (data + b"\0", "a leaf is not in its canonical form"),
         (none, "a leaf holds 1 to 16 signatures, not 0"),
         (many, "a leaf holds 1 to 16 signatures, not 17"),
@@ -298,3 +300,16 @@ def case_60_an_entry_0_of_another_form(lab: Lab) -> Look:
     fields = json.loads(Genesis.make(LOG.vkey, "file:sha256:00", 1).encode())
     forms = ({"more": 1}, "the genesis must have exactly the fields"), ({"incarnation": "xy"}, "the incarnation is not hexadecimal")
     return refused(*((partial(Genesis.parse, json.dumps(fields | changed).encode()), said) for changed, said in forms))
+
+
+@case(Code.SCHEMA_INVALID, "", "it does not have the fields of an anchor", exits=ExitCode.INVALID)
+def case_58_an_anchor_of_another_form(lab: Lab) -> Look:
+    del lab
+    fields = json.loads(Anchor(HEAD.origin, HEAD.size, HEAD.root, NOTE, 1_796_000_000_000).encode())
+    forms: list[tuple[dict[str, Any], str]] = [
+        ({"more": 1}, "it does not have the fields of an anchor"),
+        ({"root": "AB"}, "it does not have the fields of an anchor"),
+        ({"size": "3"}, "size must be an integer and written a time"),
+        ({"written": 5}, "size must be an integer and written a time"),
+    ]
+    return refused(*((partial(Anchor.decode, json.dumps(fields | changed).encode(), "anchor"), said) for changed, said in forms))

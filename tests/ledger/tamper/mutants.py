@@ -26,7 +26,7 @@ CHECKED = {
     "audit_signatures": None,
     "audit_tree": None,
     "audit_witnesses": None,
-    "anchor": {"Anchor.parse", "Anchor.check_note", "check_growth"},
+    "anchor": {"Anchor.decode", "Anchor.check_note", "check_growth"},
     "backup": {"Manifest.read", "Manifest.check_file", "Manifest.check_note", "_describe"},
     "cosignature": None,
     "entry_bundle": None,
@@ -49,6 +49,9 @@ CHECKED = {
     "witness_policy": None,
 }
 """The modules whose checks are disabled; of some, the functions that verify."""
+
+EQUIVALENT = {("key_history", "KeyHistory.judge", "result if standing is Code.OK else replace(result, code=standing)")}
+"""No checks, though they look like one: this only spares a copy."""
 
 _ANSWERING = {"key_history"}
 """Modules that refuse by what they return: there a `return` that ends a function early is a check, and each half of a choice."""
@@ -93,7 +96,8 @@ def mutants() -> Iterator[Mutant]:
         source = Path(str(module.__file__)).read_text()
         tree = ast.parse(source)
         for number, (qualname, node) in enumerate(list(_places(tree, name in _ANSWERING))):
-            if functions is None or qualname in functions:
+            equivalent = (name, qualname, ast.unparse(node)) in EQUIVALENT
+            if not equivalent and (functions is None or qualname in functions):
                 mutated = copy.deepcopy(tree)
                 _disable(list(_places(mutated, name in _ANSWERING))[number][1])
                 code = _codes(compile(ast.fix_missing_locations(mutated), str(module.__file__), "exec"))[qualname]
