@@ -80,8 +80,7 @@ class KeyHistory:
         """A signature of entry `index` that the trust policy has judged, as the log leaves it."""
         if result.code is not Code.OK or result.key is None:
             return result
-        standing = self.standing(result.key.fingerprint.raw, index)
-        return result if standing is Code.OK else replace(result, code=standing)
+        return replace(result, code=self.standing(result.key.fingerprint.raw, index))
 
     def may_tell(self, event: KeyEvent, results: Iterable[SignatureResult]) -> Code:
         """Whether these signatures suffice for an event: OK, THRESHOLD when more must sign, SIGNER_UNTRUSTED."""

@@ -203,10 +203,7 @@ class _Cursor:
         return taken
 
     def unpack(self, layout: struct.Struct) -> tuple[Any, ...]:
-        start, self._at = self._at, self._at + layout.size
-        if self._at > len(self._data):
-            raise _malformed(f"a leaf of {len(self._data)} bytes ends too early")
-        return layout.unpack_from(self._data, start)
+        return layout.unpack(self.take(layout.size))
 
 
 def _read_signature(cursor: _Cursor) -> LeafSignature:
