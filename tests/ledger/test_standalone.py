@@ -140,6 +140,30 @@ def _withheld(bench: Bench) -> None:
         export(reader, bench.out)
 
 
+def _withheld_bundle(bench: Bench) -> None:
+    """Of entry 7, whose payload stays."""
+    box = bench.box
+    with box.reader() as reader:
+        digest = reader.entry(7).leaf.bundle_sha256
+    notice = json.dumps({"payload": f"payload:sha256:{digest.hex()}"}).encode()
+    box.append(Submission.sign(EntryKind.WITHHOLD, WITHHOLD_TYPE, notice, box.operator))
+    with box.reader() as reader:
+        export(reader, bench.out)
+    (bench.out / "payload" / digest.hex()[:2] / digest.hex()).unlink()
+
+
+def _wide(bench: Bench) -> None:
+    """A partial tile of more hashes than a tile has."""
+    (bench.out / "tile" / "0" / "000.p").mkdir(exist_ok=True)
+    (bench.out / "tile" / "0" / "000.p" / "300").write_bytes(bytes(9600))
+
+
+def _crowded(bench: Bench) -> None:
+    """A checkpoint of more signature lines than a note may have."""
+    with (bench.out / "checkpoint").open("a") as file:
+        file.write("\N{EM DASH} somebody AAAAAAA=\n" * 100)
+
+
 def _stranger(bench: Bench) -> None:
     box = bench.box
     stranger = Signer.from_pem(generate_pem()[0], "stranger")
@@ -150,7 +174,16 @@ def _stranger(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     ("act", "code"),
-    [(_link, 3), (_stray, 0), (_withheld, 0), (_stranger, 1), (lambda bench: (bench.out / "SCHEMA").write_bytes(b"v9\n"), 4)],
+    [
+        (_link, 3),
+        (_stray, 0),
+        (_withheld, 0),
+        (_withheld_bundle, 0),
+        (_wide, 0),
+        (_crowded, 3),
+        (_stranger, 1),
+        (lambda bench: (bench.out / "SCHEMA").write_bytes(b"v9\n"), 4),
+    ],
 )
 def test_it_agrees_on_what_else_may_be(bench: Bench, act: Callable[[Bench], object], code: int) -> None:
     act(bench)

@@ -160,7 +160,7 @@ def open_checkpoint(note: bytes, key: LogKey) -> tuple[int, bytes]:
     except UnicodeDecodeError:
         raise BadError("MALFORMED", "the checkpoint is not UTF-8") from None
     lines = rest.split("\n")
-    if not empty_line or lines.pop() or not lines:
+    if not empty_line or lines.pop() or not lines or len(lines) > 100:
         raise BadError("MALFORMED", "the checkpoint is no signed note")
     origin, size, root = parse_head(text)
     signatures = [signature for name, key_id, signature in map(parse_line, lines) if (name, key_id) == (key.name, key.key_id)]
@@ -385,6 +385,8 @@ class Audit:
         self.last_notice: bytes | None = ZERO
         self.withheld: set[bytes] = set()
         self.missing: dict[bytes, list[int]] = {}
+        self.unread: set[int] = set()
+        self.seen: set[tuple[object, ...]] = set()
 
     def run(self, held: Sequence[tuple[str, bytes]]) -> int:
         """Check all of it; the exit code."""
@@ -507,7 +509,9 @@ class Audit:
             self.check_genesis(leaf, payload)
         if self.hash_only:
             self.evaluated += 1
-        elif payload is not None:
+        elif payload is None:
+            self.unread.add(index)
+        else:
             self.check_payload(index, leaf, payload)
             self.evaluated += 1
 
@@ -519,6 +523,10 @@ class Audit:
         if self.last_notice is not None and leaf.prev_notice != self.last_notice:
             self.report.add("TAMPERED", "the leaf does not name the newest notice before it", index)
         self.last_notice = hashed if leaf.notice else leaf.prev_notice
+        said = (leaf.kind, leaf.payload_type, leaf.payload, *((signature.algorithm, signature.key) for signature in leaf.signatures))
+        if said in self.seen:
+            self.report.add("DUPLICATE", "the entry repeats an earlier one", index)
+        self.seen.add(said)
 
     def check_genesis(self, leaf: Leaf, payload: bytes) -> None:
         """Entry 0 says what this log is; it must be the log whose key you brought along."""
@@ -575,10 +583,10 @@ class Audit:
     def tell_missing(self) -> None:
         """A payload that a withhold notice (kind 4) names was erased on purpose; its leaf still stands."""
         for digest, entries in self.missing.items():
+            self.evaluated += len(self.unread.intersection(entries)) if digest in self.withheld else 0
             for entry in entries:
                 if digest in self.withheld:
                     self.report.add("WITHHELD", "the payload was withheld", entry, blocks=False)
-                    self.evaluated += 1
                 else:
                     self.report.add("INCOMPLETE", "the payload or bundle is missing", entry)
 
@@ -606,7 +614,7 @@ class Audit:
         current = self.current.get(full)
         if name in self.vouched:
             return
-        if current is None or not re.fullmatch(r"[1-9][0-9]{0,2}", width):
+        if current is None or not re.fullmatch(r"[1-9][0-9]{0,2}", width) or int(width) >= WIDTH:
             self.report.add("MALFORMED", f"{name} belongs to nothing that the checkpoint covers", blocks=False)
             return
         part, whole = (self.load(name) or b"" for name in (name, current))

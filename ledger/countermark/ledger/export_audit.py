@@ -283,4 +283,5 @@ class _ExportAudit:
             protected_to=protected_to,
             held_by=tuple(sorted(who for who, size in self._holders.items() if size == protected_to)),
             left_out=("payloads and signatures of entries",) if self._options.hash_only else (),
+            withheld=entries.withheld if entries else 0,
         )

@@ -31,8 +31,10 @@ class EntryCheck:
         self._dedups: set[bytes] = set()
         self._missing: dict[bytes, list[int]] = {}
         self._erased: set[bytes] = set()
+        self._unread: set[int] = set()
         self.files: set[str] = set()
         self.evaluated = 0
+        self.withheld = 0
         self.notices = 0
 
     def take(self, index: int, encoded: bytes, hashed: bytes, signatures: SignatureAudit | None) -> None:
@@ -53,11 +55,13 @@ class EntryCheck:
             self.evaluated += 1
             return
         bundle = self._blob(index, leaf.bundle_sha256) if leaf.bundle_sha256 != NO_HASH else None
-        if payload is not None:
-            self._check_payload(index, leaf, payload)
-            if signatures:
-                signatures.add(index, leaf, payload, bundle)
-            self.evaluated += 1
+        if payload is None:
+            self._unread.add(index)
+            return
+        self._check_payload(index, leaf, payload)
+        if signatures:
+            signatures.add(index, leaf, payload, bundle)
+        self.evaluated += 1
 
     def skip(self) -> None:
         """Go on after entries that are not here, so that the next one cannot be held to the notice before it."""
@@ -67,9 +71,9 @@ class EntryCheck:
         """Tell which payloads are not here."""
         for digest, entries in self._missing.items():
             if digest in self._erased:
+                self.withheld += len(self._unread.intersection(entries))
                 for entry in entries:
                     self._findings.add(Code.WITHHELD, "payload", "the payload was withheld", entry=entry, severity=Severity.INFO)
-                    self.evaluated += 1
             else:
                 self._findings.extend(Code.INCOMPLETE, "payload", "the payload or bundle is missing", entries)
 
@@ -98,7 +102,10 @@ class EntryCheck:
     def _check_payload(self, index: int, leaf: Leaf, payload: bytes) -> None:
         if len(payload) != leaf.payload_len:
             self._see(index, "payload", "the size of the payload is not what was admitted")
-        if derive(leaf.kind, leaf.payload_type, payload).notice != leaf.notice:
+        derived = derive(leaf.kind, leaf.payload_type, payload)
+        if derived.unreadable:
+            self._findings.add(Code.MALFORMED, "payload", f"it was signed as a statement: {derived.unreadable}", entry=index)
+        if derived.notice != leaf.notice:
             self._see(index, "notices", "the notice flag is not what the payload calls for")
         if (leaf.kind is EntryKind.POLICY and leaf.payload_type == GENESIS_TYPE) != (index == 0):
             self._see(index, "genesis", "entry 0, and no other, is the genesis")

@@ -12,6 +12,7 @@ from insider import leaf_of, replace_leaf, sign_again
 from ledger_box import Box
 
 from countermark.attestations.codes import Code, ExitCode
+from countermark.attestations.envelope import PAYLOAD_TYPE
 from countermark.ledger.entry_bundle import decode_bundle, encode_bundle
 from countermark.ledger.export import export
 from countermark.ledger.export_audit import ExportOptions, audit_export
@@ -20,6 +21,7 @@ from countermark.ledger.leaf import EntryKind, Leaf
 from countermark.ledger.note import Checkpoint
 from countermark.ledger.submission import WITHHOLD_TYPE, Submission
 
+from .cases_admission import NUMBER_BODIES
 from .cases_entries import twice_and_signed
 from .cases_history import append_believing, rejection_without_flag
 from .cases_outside import policy_of
@@ -281,6 +283,11 @@ def case_51_a_payload_of_an_export_that_was_withheld(lab: Lab) -> Look:
     folder = export_of(box, lab.space() / "out")
     (folder / name).unlink()
     return _checked(box, folder)
+
+
+@case(Code.MALFORMED, "entry 9", "it was signed as a statement: NaN is not JSON")
+def case_42_a_number_in_an_export_that_readers_read_differently(lab: Lab) -> Look:
+    return _of_an_insider(lab, lambda box: box.append(Submission.sign(EntryKind.ATTESTATION, PAYLOAD_TYPE, NUMBER_BODIES[2], box.operator)))
 
 
 @case(Code.TAMPERED, "entry 5", "the payload or bundle is not what was signed")
