@@ -17,8 +17,8 @@ from countermark.ledger.merkle import leaf_hash
 from countermark.ledger.submission import Submission, leaf_signature
 
 
-def audited(box: Box, since: int = 0, workers: int = 1, *, signatures: bool = True) -> AuditReport:
-    return audit(box.path, box.keys, anchor=box.anchor, since=since, workers=workers, signatures=signatures)
+def audited(box: Box, since: int = 0, workers: int = 1, *, signatures: bool = True, derived: bool = True) -> AuditReport:
+    return audit(box.path, box.keys, anchor=box.anchor, since=since, workers=workers, signatures=signatures, derived=derived)
 
 
 def unsound(box: Box, number: int) -> Submission:
@@ -46,7 +46,7 @@ def test_the_answer_does_not_depend_on_the_number_of_workers(
 
 
 def test_what_came_of_a_portion_travels_although_its_keys_do_not() -> None:
-    scope = Scope(0, {}, lambda _data: None, signatures=True)
+    scope = Scope(0, {}, lambda _data: None, signatures=True, derived=True)
     stored = Stored(0, b"no leaf", b"", b"", b"", 1, 0, None, None)
     audited = PortionAudit.of(Portion([stored], None, (), {}), scope)
     assert pickle.loads(pickle.dumps(audited)).hashes == audited.hashes == [leaf_hash(b"no leaf")]
@@ -91,7 +91,7 @@ def test_an_audit_of_no_entry_is_no_yes(small: Box) -> None:
 
 
 def test_only_an_audit_of_everything_is_put_on_record(small: Box) -> None:
-    for report in (audited(small, 1), audited(small, signatures=False)):
+    for report in (audited(small, 1), audited(small, signatures=False), audited(small, derived=False)):
         assert report.exit is ExitCode.YES
         assert report.left_out
         with pytest.raises(RefusedError):
@@ -126,3 +126,11 @@ def test_a_range_is_named_without_counting_it() -> None:
     findings.extend(Code.ROLLBACK, "held", "gone", [7, 8, 3])
     findings.extend(Code.ROLLBACK, "anchor", "gone", range(0))
     assert [finding.subject for finding in findings.result()] == [f"entries 3, 7-{2**62 - 1}"]
+
+
+def test_hashes_alone_hold_the_derived_rows_to_their_hash(small: Box) -> None:
+    small.edit("UPDATE subject SET name = 'another' WHERE idx = 6")
+    alone = audited(small, signatures=False, derived=False)
+    assert [(finding.checker, finding.code) for finding in alone.findings] == [("ledger.index-digest", Code.TAMPERED)]
+    assert alone.left_out == ("signatures of entries", "whether derived rows and notice flags follow from the payloads")
+    assert {finding.checker for finding in audited(small, signatures=False).findings} == {"ledger.index-digest", "ledger.derived"}

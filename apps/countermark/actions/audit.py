@@ -24,7 +24,7 @@ from countermark.ledger.note import VerifierKey
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much an audit checks: signatures or hashes alone, every entry or those from `since` on; `workers` processes for a long
+    """How much an audit checks: everything or hashes alone, every entry or those from `since` on; `workers` processes for a long
     ledger, by default one a core. `fresh` says how old the newest checkpoint may be, and `strict` makes warnings block."""
 
     signatures: bool = True
@@ -59,6 +59,7 @@ def audit_ledger(
         bundle_key=BundleKeys(trust) if trust else None,
         held={str(path): read_note(path) for path in checkpoints},
         signatures=extent.signatures,
+        derived=extent.signatures,
         since=extent.since,
         workers=extent.workers or cores(),
         policy=trust,

@@ -34,7 +34,7 @@ def ledger_file(
         int | None,
         typer.Option(metavar="N", min=1, max=64, help="Processes for a long ledger; default: one a core.", show_default=False),
     ] = None,
-    hash_only: Annotated[bool, typer.Option("--hash-only", help="Check hashes and proofs, and no signatures of entries.")] = False,
+    hash_only: Annotated[bool, typer.Option("--hash-only", help="Check hashes and proofs alone; nothing that a payload says.")] = False,
     max_age: MaxAgeOption = None,
     strict: StrictOption = False,
     output: OutputOption = [],

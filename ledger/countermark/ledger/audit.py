@@ -51,6 +51,7 @@ def audit(
     bundle_key: BundleKey | None = None,
     held: Mapping[str, str] = NOBODY,
     signatures: bool = True,
+    derived: bool = True,
     since: int = 0,
     workers: int = 1,
     policy: TrustPolicy | None = None,
@@ -64,12 +65,13 @@ def audit(
     of a sigstore bundle. `log_vkey` is the key of the log, without which the log's own word is taken. `anchor` is a file, by default the
     one in the user's state directory. `policy` says whose key events count; without it none is judged. `held` are notes of this log that
     somebody keeps elsewhere, by who keeps them; `witnesses` says whose cosignatures count, and `fresh` how old the newest checkpoint
-    may be; its age is not judged otherwise. `strict` makes warnings block. Of the entries before `since` the leaves alone
+    may be; its age is not judged otherwise. Without `signatures` none is verified, and without `derived` the rows that follow from
+    payloads are held to their hash, and not worked out again. `strict` makes warnings block. Of the entries before `since` the leaves alone
     are read, and the key events; of all of them the tree is built. A long ledger is checked in `workers` processes, to which
     `bundle_key` must be able to travel (`pickle`). `progress` is told how many entries of how many are done. Raises
     `CannotTellError` only when the ledger cannot be opened: LEDGER_MISSING, LEDGER_SCHEMA, LEDGER_LOCKED, UNREADABLE.
     """
-    options = _Options(keys, log_vkey, anchor, progress, bundle_key, held, signatures, since, workers, policy, witnesses, fresh)
+    options = _Options(keys, log_vkey, anchor, progress, bundle_key, held, signatures, derived, since, workers, policy, witnesses, fresh)
     with Snapshot(path, connect(path)) as ledger:
         return _Audit(ledger, options, Findings(strict=strict)).run()
 
@@ -83,6 +85,7 @@ class _Options:
     bundle_key: BundleKey | None
     held: Mapping[str, str]
     signatures: bool
+    derived: bool
     since: int
     workers: int
     policy: TrustPolicy | None
@@ -139,7 +142,7 @@ class _Audit:
 
     def _entries(self) -> EntryAudit:
         options = self.options
-        scope = Scope(options.since, options.keys, options.bundle_key, self._signatures())
+        scope = Scope(options.since, options.keys, options.bundle_key, self._signatures(), options.derived)
         entries = EntryAudit(self.ledger, self.findings, scope)
         total = 0
         with self._stage():
@@ -245,3 +248,5 @@ class _Audit:
             yield f"payloads, signatures and rows of entries before {self.options.since}"
         if not self.options.signatures:
             yield "signatures of entries"
+        if not self.options.derived:
+            yield "whether derived rows and notice flags follow from the payloads"

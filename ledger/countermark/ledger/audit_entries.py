@@ -62,12 +62,14 @@ class Portion:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is checked of entries: their contents from `since` on, and their signatures by `keys` if there is somebody to check them."""
+    """What is checked of entries: their contents from `since` on, their signatures by `keys` if there is somebody to check them, and
+    what follows from their payloads; without `derived` the rows are held to their hash alone."""
 
     since: int
     keys: Mapping[bytes, PublicKey]
     bundle_key: BundleKey | None
     signatures: bool
+    derived: bool
 
 
 @dataclass(slots=True)
@@ -79,6 +81,7 @@ class PortionAudit:
     """
 
     since: int = 0
+    derived: bool = True
     findings: Findings = field(default_factory=Findings)
     of_signatures: Findings = field(default_factory=Findings)
     evaluated: int = 0
@@ -95,7 +98,7 @@ class PortionAudit:
     @classmethod
     def of(cls, portion: Portion, scope: Scope) -> Self:
         """Check every entry of a portion. The result does not keep the scope, whose keys need not be able to travel once they were used."""
-        audit = cls(scope.since)
+        audit = cls(scope.since, scope.derived)
         signatures = SignatureAudit(audit.of_signatures, scope.keys, scope.bundle_key, 1) if scope.signatures else None
         audit._run(portion, signatures)
         return audit
@@ -142,7 +145,10 @@ class PortionAudit:
         bundle = self._check_bundle(stored, leaf, blobs)
         if payload is None:
             return
-        self._check_derived(stored, leaf, payload, rows)
+        if erased := withheld(leaf.kind, payload):
+            self.withheld.add(erased)
+        if self.derived:
+            self._check_derived(stored, leaf, payload, rows)
         if leaf.kind is EntryKind.INCARNATION:
             self.findings.add(Code.ROLLBACK, "incarnation", told_of(payload), entry=stored.idx)
         if signatures:
@@ -209,9 +215,6 @@ class PortionAudit:
         if derived.unreadable:
             self.findings.add(Code.MALFORMED, "payload", f"it was signed as a statement: {derived.unreadable}", entry=stored.idx)
         self._see(stored, derived.notice == leaf.notice, "notices", "the notice flag is not what the payload calls for")
-        erased = withheld(leaf.kind, payload)
-        if erased:
-            self.withheld.add(erased)
         for table, wanted, found in zip(DERIVED, derived_rows(derived, leaf.signatures), rows, strict=True):
             same = found[: len(wanted)] == wanted if table == "signature" else found == wanted
             self._see(stored, same, "derived", f"the rows of table {table} are not what the payload calls for")
