@@ -80,7 +80,8 @@ def test_it_runs_by_itself(bench: Bench) -> None:
     done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
-    assert (told["evaluated"], told["size"], told["findings"]) == (9, 9, [])
+    assert (told["evaluated"], told["size"]) == (9, 9)
+    assert [(item["code"], item["entries"], item["blocks"]) for item in told["findings"]] == [("UNSUPPORTED", [1], False)], "a key event"
 
 
 def test_it_agrees_on_several_sizes(large: Box, tmp_path: Path) -> None:
@@ -188,6 +189,21 @@ def _stranger(bench: Bench) -> None:
 def test_it_agrees_on_what_else_may_be(bench: Bench, act: Callable[[Bench], object], code: int) -> None:
     act(bench)
     assert (bench.alone(), bench.product()) == (code, code)
+
+
+@pytest.mark.parametrize("name", ["checkpoint", "SCHEMA", "tile/0/000.p/9", "tile/entries/000.p/9"])
+def test_it_agrees_on_a_folder_where_a_file_should_be(bench: Bench, name: str) -> None:
+    path = bench.out / name
+    path.unlink()
+    path.mkdir()
+    assert (bench.alone(), bench.product()) == (3, 3)
+
+
+def test_it_tells_of_key_events_and_of_payloads_only_what_it_looked_at(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench.alone() == 0
+    assert "key events are not judged" in capsys.readouterr().out
+    assert VERIFIER.main([str(bench.out), "--log-key", str(bench.box.log.vkey), "--hash-only"]) == 0
+    assert "belongs to nothing" not in capsys.readouterr().out
 
 
 def test_it_agrees_on_what_is_held(bench: Bench) -> None:

@@ -23,10 +23,11 @@ from countermark.ledger.witness_policy import WitnessPolicy
 
 @dataclass(frozen=True, slots=True)
 class Signers:
-    """Keys by fingerprint, and what judges the certificate of a sigstore bundle."""
+    """Keys by fingerprint, what judges the certificate of a sigstore bundle, and the policy that says so, if it is one."""
 
     keys: dict[bytes, PublicKey]
-    bundle_key: BundleKey | None
+    bundle_key: BundleKey | None = None
+    trust: TrustPolicy | None = None
 
 
 def export_ledger(workspace: Workspace, folder: Path, progress: Callable[[int, int], None], *, payloads: bool) -> Exported:
@@ -54,13 +55,13 @@ def check_export(
         raise InputError(Code.UNTRUSTED, "several logs are believed", at=at, fix="say with --log-key which of them this must be")
     held = {str(path): read_note(path) for path in checkpoints}
     witnessed = policy if policy.witnesses or policy.quorum else None
-    options = ExportOptions(signers.keys, held, witnessed, hash_only, progress, signers.bundle_key, cores(), fresh, strict)
+    options = ExportOptions(signers.keys, held, witnessed, hash_only, progress, signers.bundle_key, cores(), fresh, strict, signers.trust)
     return audit_export(folder, policy.logs[0], options)
 
 
 def signers_of(names: Sequence[str], trust: Path | None) -> Signers:
     """Who may have signed entries: the keys of the files, else whoever a trust policy knows."""
     if names:
-        return Signers({key.fingerprint.raw: key for key in map(public_key, names)}, None)
+        return Signers({key.fingerprint.raw: key for key in map(public_key, names)})
     policy = TrustPolicy.load(trust) if trust else None
-    return Signers(policy.keys(), BundleKeys(policy)) if policy else Signers({}, None)
+    return Signers(policy.keys(), BundleKeys(policy), policy) if policy else Signers({})

@@ -76,6 +76,9 @@ def audit(
         return _Audit(ledger, options, Findings(strict=strict)).run()
 
 
+_SIGNED: Final = "SELECT DISTINCT idx FROM signature WHERE key_sha256 = ? AND outcome = 'OK' ORDER BY idx"
+
+
 @dataclass(frozen=True, slots=True)
 class _Options:
     keys: Mapping[bytes, PublicKey]
@@ -109,7 +112,7 @@ class _Audit:
         entries = self._entries()
         if self.options.policy and self.options.signatures:
             with self._stage():
-                check_keys(self.ledger, entries.key_events, self.options.policy, self.findings)
+                check_keys(self._signed_by, entries.key_events, self.options.policy, self.findings)
         key, genesis = self._genesis(entries)
         head: tree.HeadRow | None = None
         if key and entries.complete:
@@ -152,6 +155,9 @@ class _Audit:
             check_payloads(self.ledger, self.findings, entries.bundles)
         self._progress(total, total)
         return entries
+
+    def _signed_by(self, key: bytes) -> Iterator[int]:
+        return (index for (index,) in self.ledger.rows(_SIGNED, key))
 
     def _signatures(self) -> bool:
         """Whether signatures are to be verified and there is somebody to verify them."""

@@ -13,6 +13,8 @@ from pathlib import Path
 from countermark.attestations.codes import Code, Severity
 from countermark.attestations.errors import CountermarkError
 from countermark.attestations.keys import PublicKey
+from countermark.attestations.trust import TrustPolicy
+from countermark.ledger.audit_keys import check_keys
 from countermark.ledger.audit_report import AuditReport, Findings
 from countermark.ledger.audit_signatures import BundleKey, SignatureAudit
 from countermark.ledger.cosignature import Cosignature
@@ -36,7 +38,8 @@ _WIDTH = re.compile(r"(?:[1-9]|[1-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|25[0-5])\Z")
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
     """What an auditor brings along: the signers' keys by fingerprint, checkpoints by who holds them, a witness policy, what judges the
-    certificate of a sigstore bundle, how old the checkpoint may be, and whether warnings block. With `hash_only` neither payloads nor
+    certificate of a sigstore bundle, how old the checkpoint may be, whether warnings block, and the trust policy that says whose key events
+    count; without it none is judged. With `hash_only` neither payloads nor
     signatures of entries are looked at."""
 
     keys: Mapping[bytes, PublicKey] = field(default_factory=dict)
@@ -48,6 +51,7 @@ class ExportOptions:
     workers: int = 1
     fresh: Freshness | None = None
     strict: bool = False
+    trust: TrustPolicy | None = None
 
 
 def _width(count: int) -> int | None:
@@ -89,6 +93,8 @@ class _ExportAudit:
         self._wanted = {note.size for note in held.values()} | {head.size}
         with self._signatures() as signatures:
             self._read_entries(entries, head.size, signatures)
+        if self._options.trust:
+            check_keys(lambda key: entries.signed_by[key], entries.key_events, self._options.trust, self._findings)
         intact = self._check_root(head)
         self._check_others(entries)
         for who, note in held.items():
@@ -282,6 +288,12 @@ class _ExportAudit:
             anchored=None,
             protected_to=protected_to,
             held_by=tuple(sorted(who for who, size in self._holders.items() if size == protected_to)),
-            left_out=("payloads and signatures of entries",) if self._options.hash_only else (),
+            left_out=tuple(self._left_out(entries)),
             withheld=entries.withheld if entries else 0,
         )
+
+    def _left_out(self, entries: EntryCheck | None) -> Iterator[str]:
+        if self._options.hash_only:
+            yield "payloads and signatures of entries"
+        elif entries and entries.key_events and not self._options.trust:
+            yield f"what {len(entries.key_events)} key events take away, which a trust policy judges"

@@ -1,5 +1,6 @@
 """Checks of each entry of an export: its leaf, its place, its payload, its signatures, and whether it is a notice."""
 
+from collections import defaultdict
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,13 +14,15 @@ from countermark.ledger.genesis import Genesis
 from countermark.ledger.incarnation import told_of
 from countermark.ledger.leaf import NO_HASH, EntryKind, Leaf
 from countermark.ledger.note import VerifierKey
+from countermark.ledger.read import Entry
 from countermark.ledger.submission import GENESIS_TYPE
 
 MAX_PAYLOAD_BYTES = 1 << 30
 
 
 class EntryCheck:
-    """Takes the leaves of an export in order. `files` are the payload files that they name."""
+    """Takes the leaves of an export in order. `files` are the payload files that they name; `signed_by` says which entries a key signed,
+    by the 32 bytes of its fingerprint."""
 
     def __init__(self, folder: Path, findings: Findings, log_key: VerifierKey, *, hash_only: bool) -> None:
         self._folder = folder
@@ -33,6 +36,8 @@ class EntryCheck:
         self._erased: set[bytes] = set()
         self._unread: set[int] = set()
         self.files: set[str] = set()
+        self.key_events: list[Entry] = []
+        self.signed_by: defaultdict[bytes, list[int]] = defaultdict(list)
         self.evaluated = 0
         self.withheld = 0
         self.notices = 0
@@ -59,6 +64,10 @@ class EntryCheck:
             self._unread.add(index)
             return
         self._check_payload(index, leaf, payload)
+        for signature in leaf.signatures:
+            self.signed_by[signature.key_sha256].append(index)
+        if leaf.kind is EntryKind.KEY_EVENT:
+            self.key_events.append(Entry(index, leaf, hashed, payload))
         if signatures:
             signatures.add(index, leaf, payload, bundle)
         self.evaluated += 1

@@ -48,9 +48,10 @@ def read_export_file(folder: Path, name: str, limit: int) -> bytes | None:
     except OSError as error:
         why = error.strerror or "it cannot be read"
         raise InputError(Code.UNREADABLE, why, at=at, fix="an export holds files and folders, and no links") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise InputError(Code.UNREADABLE, "it is no file", at=at, fix="an export holds files and folders, and no links")
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise InputError(Code.UNREADABLE, "it is no file", at=at, fix="an export holds files and folders, and no links")
         data = file.read(limit + 1)
     if len(data) > limit:
         raise InputError(Code.TOO_LARGE, f"more than {limit} bytes", at=at, fix="get the file again")

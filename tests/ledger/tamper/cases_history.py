@@ -18,13 +18,15 @@ from countermark.ledger.anchor import Anchor
 from countermark.ledger.append import LogState
 from countermark.ledger.audit import audit
 from countermark.ledger.derive import derive
+from countermark.ledger.export import export
+from countermark.ledger.export_audit import ExportOptions, audit_export
 from countermark.ledger.incarnation import Incarnation
 from countermark.ledger.key_event import Event, KeyEvent
 from countermark.ledger.leaf import NO_HASH, EntryKind, Leaf
 from countermark.ledger.note import Checkpoint
 from countermark.ledger.submission import Submission, leaf_signature
 
-from .lab import Lab, Look, Seen, asked, audited, case
+from .lab import Lab, Look, Seen, all_of, asked, audited, case, of_report
 
 ALICES, BOBS, STRANGERS = (Signer(key.sign, public(key)) for key in (ALICE, BOB, STRANGER))
 
@@ -165,7 +167,7 @@ def case_14_a_tail_cut_off_and_another_signed_in_its_place(lab: Lab) -> Look:
 
 
 def told(lab: Lab, say: Callable[[Box, Callable[..., None]], None], **policy: object) -> Look:
-    """A ledger in which alice and bob say things, audited under a policy of theirs."""
+    """A ledger in which alice and bob say things, and its export, audited under a policy of theirs."""
     box, folder = lab.small(), lab.space()
 
     def tell(event: Event, *by: Signer, **more: int) -> None:
@@ -173,7 +175,11 @@ def told(lab: Lab, say: Callable[[Box, Callable[..., None]], None], **policy: ob
 
     say(box, tell)
     trust = trust_policy(folder, **policy)
-    return audited(box, keys={**box.keys, **trust.keys()}, policy=trust)
+    keys = {**box.keys, **trust.keys()}
+    with box.reader() as reader:
+        export(reader, folder / "out")
+    options = ExportOptions(keys, trust=trust)
+    return all_of(audited(box, keys=keys, policy=trust), lambda: of_report(audit_export(folder / "out", box.log.vkey, options)))
 
 
 def by(signer: Signer, box: Box, number: int) -> Submission:
