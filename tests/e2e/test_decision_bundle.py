@@ -98,6 +98,13 @@ def another_manifest(members: Members) -> None:
     members["ledger.db.manifest"] = json.dumps(json.loads(members["ledger.db.manifest"]) | {"size": 7}).encode()
 
 
+def key_elsewhere(name: str) -> Callable[[Members], None]:
+    def spoil(members: Members) -> None:
+        members["trust/trust.yaml"] = members["trust/trust.yaml"].replace(b"keys/builder.pub", name.encode())
+
+    return spoil
+
+
 def another_note(members: Members) -> None:
     """The last byte of its signature."""
     manifest = json.loads(members["ledger.db.manifest"])
@@ -144,6 +151,8 @@ def with_file(name: str, data: bytes) -> Callable[[Members], None]:
         (stated_otherwise, 6, "the bundle says"),
         (another_manifest, 6, "its manifest says 7"),
         (another_note, 1, "bad signature"),
+        (key_elsewhere("/proc/self/environ"), 3, "which is in no bundle"),
+        (key_elsewhere("../../../../etc/passwd"), 3, "which is in no bundle"),
         (with_file("decision.json", b"{}"), 3, "decision.json"),
         (with_file("decision.json", b"{"), 3, "decision.json"),
     ],

@@ -20,7 +20,7 @@ from countermark.actions.repeat import Repeated, recorded_trust, repeat
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations import jsontext
 from countermark.attestations.codes import Code, ExitCode
-from countermark.attestations.documents import read_file
+from countermark.attestations.documents import load_document, read_file
 from countermark.attestations.errors import CannotTellError, InputError, Location, TamperError
 from countermark.attestations.keys import read_key_file
 from countermark.attestations.schema import problems
@@ -84,7 +84,7 @@ def _trusted(workspace: Workspace, repeated: Repeated) -> dict[str, Path]:
         return read_key_file(path)
 
     with open_reader(workspace) as reader:
-        recorded = recorded_trust(reader, repeated.past, folder, noted)
+        recorded = recorded_trust(reader, repeated.past, folder, lambda name: noted(folder / name))
     today = TrustPolicy.load(workspace.trust_file, noted)
     read += [folder / name for name in (recorded.trusted_root, today.trusted_root) if name]
     return {_TRUST: workspace.trust_file} | {_member(path, folder): path for path in read}
@@ -126,6 +126,9 @@ def check_decision(bundle: Path, trust: Path | None, progress: Callable[[int, in
         stated = _stated(folder, bundle)
         manifest = Manifest.read(folder / _LEDGER)
         manifest.check_file(folder / _LEDGER, bundle)
+        inside = _reader(folder, bundle)
+        if trust is None:
+            TrustPolicy.of(load_document(read_file(folder / _TRUST), f"{bundle}:{_TRUST}", "TrustPolicy"), inside)
         workspace = Workspace(folder / _LEDGER, trust or folder / _TRUST, trust is not None, Path(name) / "no-anchor")
         audit = audit_ledger(workspace, [], WHOLE, progress)
         if (audit.origin, audit.size, audit.root) != (manifest.origin, manifest.size, manifest.root):
@@ -134,7 +137,7 @@ def check_decision(bundle: Path, trust: Path | None, progress: Callable[[int, in
         if audit.exit is ExitCode.YES:
             with open_reader(workspace) as reader:
                 manifest.check_note(VerifierKey.parse(reader.genesis.log_vkey))
-            again = repeat(workspace, stated.payload, (folder / _TRUST).parent)
+            again = repeat(workspace, stated.payload, inside)
             if again.id != stated.decision:
                 raise _altered(bundle, f"the decision is {again.id}, and the bundle says {stated.decision}")
         return CheckedDecision(audit, workspace.trust(), trust is None, again)
@@ -161,6 +164,17 @@ def _unpack(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path, bun
     with target.open("xb") as file:
         while data := source.read(_CHUNK):
             file.write(data)
+
+
+def _reader(folder: Path, bundle: Path) -> Callable[[str], bytes]:
+    """Reads key files of the bundle; a name that leads out of it is somebody else's, who may not choose what is opened here."""
+
+    def read(name: str) -> bytes:
+        if not _NAME.match(name):
+            raise _malformed(bundle, f"its trust policy names the key file {name!r}, which is in no bundle")
+        return read_key_file((folder / _TRUST).parent / name)
+
+    return read
 
 
 @dataclass(frozen=True, slots=True)

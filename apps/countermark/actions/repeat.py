@@ -44,15 +44,15 @@ def is_decision(text: str) -> bool:
     return text.startswith("payload:") or (len(text) == 26 and text.isalnum() and text == text.lower())
 
 
-def repeat(workspace: Workspace, text: str, keys: Path | None = None) -> Repeated:
+def repeat(workspace: Workspace, text: str, read_key: Callable[[str], bytes] | None = None) -> Repeated:
     """Find a recorded decision, and make it again from the inputs that were recorded with it, at the head that it names.
 
-    `keys` is the folder that the key files of its trust policy lie in, by default that of the trust policy of today.
+    `read_key` gives the key files that its trust policy names, by default those in the folder of the trust policy of today.
     """
     with open_reader(workspace) as reader:
         past = _find(reader, workspace.trust(), text)
         core: Any = past.core
-        trust = recorded_trust(reader, past, keys or workspace.trust_file.parent)
+        trust = recorded_trust(reader, past, workspace.trust_file.parent, read_key)
         policy = past.policy(reader)
         documents = Documents(policy, trust, (past.bytes_of(reader, "policy"),), adhoc=False)
         reader.rewind(core["ledger"]["size"])
@@ -70,10 +70,10 @@ def _find(reader: LedgerReader, trust: TrustPolicy, text: str) -> PastDecision:
     raise InputError(Code.REF_NOT_HERE, f"no decision {text} is recorded here", fix="see `countermark query decisions`")
 
 
-def recorded_trust(reader: LedgerReader, past: PastDecision, folder: Path, read: Callable[[Path], bytes] = read_key_file) -> TrustPolicy:
-    """The trust policy as recorded; its keys are read from a folder, and their fingerprints are in the policy."""
+def recorded_trust(reader: LedgerReader, past: PastDecision, folder: Path, read_key: Callable[[str], bytes] | None = None) -> TrustPolicy:
+    """The trust policy as recorded, as if it lay in a folder. Its key files are read again; their fingerprints are in the policy."""
     document = past.document(reader, "trust", "TrustPolicy", str(folder / "trust.yaml"))
-    return TrustPolicy.of(document, lambda name: read(folder / name))
+    return TrustPolicy.of(document, read_key or (lambda name: read_key_file(folder / name)))
 
 
 def _differences(first: Mapping[str, JsonValue], second: Mapping[str, JsonValue]) -> tuple[str, ...]:

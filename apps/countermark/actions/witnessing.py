@@ -13,14 +13,16 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 
 from countermark.actions.believed_logs import read_log_key, read_note, read_policy
+from countermark.actions.clock import now
 from countermark.actions.new_files import write_new
 from countermark.actions.workspace import Workspace, open_reader
 from countermark.attestations.codes import Code
 from countermark.attestations.documents import exists, read_file
 from countermark.attestations.errors import CannotTellError, InputError, Location, RefusedError
 from countermark.attestations.keys import PASSWORD_VARIABLE, read_key_file
-from countermark.ledger.cosignature import Cosigner, CosignerKey, WitnessPrivateKey
+from countermark.ledger.cosignature import Cosignature, Cosigner, CosignerKey, WitnessPrivateKey
 from countermark.ledger.cosigned import check_own
+from countermark.ledger.freshness import ahead_of, yet_to_come
 from countermark.ledger.note import Checkpoint, VerifierKey
 from countermark.ledger.proof_file import MAX_PROOF_BYTES, GrowthFile
 from countermark.ledger.read import Head
@@ -85,7 +87,8 @@ def witness_state(folder: Path) -> WitnessState:
 def add_cosignatures(workspace: Workspace, notes: Sequence[Path], policy: Path | None) -> Added:
     """Bring the cosignatures of a policy's witnesses into the ledger; each over a checkpoint that the ledger has.
 
-    `CannotTellError` UNTRUSTED without a policy; `RefusedError` UNTRUSTED for a note that none of its witnesses cosigned.
+    `CannotTellError` UNTRUSTED without a policy; `RefusedError` UNTRUSTED for a note that none of its witnesses cosigned, CLOCK for one
+    whose time cannot be: what a ledger has taken, it keeps, and every audit would tell it.
     """
     from countermark.ledger.cosignature_rows import add_cosignatures as add
 
@@ -102,9 +105,18 @@ def add_cosignatures(workspace: Workspace, notes: Sequence[Path], policy: Path |
                 message = "none of the policy's witnesses has cosigned it"
                 raise RefusedError(Code.UNTRUSTED, message, at=Location(str(path)), fix="give the file that the witness gave back")
             checkpoint = Checkpoint.parse(note.text)
+            _check_times(found, reader.entry(checkpoint.size - 1).leaf.admitted_ms, Location(str(path)))
             new += add(workspace.ledger, checkpoint, found)
             held += [(item.key.name, checkpoint.size) for item in found]
         return Added(reader.head, new, tuple(dict.fromkeys(held)))
+
+
+def _check_times(found: Sequence[Cosignature], admitted_ms: int, at: Location) -> None:
+    """Refuse cosignatures that are long before the newest entry they are about, or yet to come."""
+    problem = ahead_of(found, admitted_ms) or yet_to_come(found, now().ms)
+    if problem:
+        fix = "set the witness's clock right, and have it cosign the checkpoint again"
+        raise RefusedError(Code.CLOCK, problem, at=at, fix=fix)
 
 
 def _logs(folder: Path) -> dict[str, VerifierKey]:

@@ -36,10 +36,8 @@ class Freshness:
         come; `RefusedError` UNTRUSTED for a witness that does.
         """
         cosignatures = tuple(found)
-        for item in cosignatures:
-            if item.time_s * 1000 > self.now_ms + FAR_MS:
-                message = f"the cosignature of {item.key.name} is of {_written(item.time_s * 1000)}, which is yet to come"
-                raise RefusedError(Code.UNTRUSTED, message, fix="set this machine's clock right, or do without that witness")
+        if message := yet_to_come(cosignatures, self.now_ms):
+            raise RefusedError(Code.UNTRUSTED, message, fix="set this machine's clock right, or do without that witness")
         if policy is None or policy.quorum is None:
             self._check_time(admitted_ms, "the log")
         else:
@@ -56,6 +54,14 @@ class Freshness:
         if time_ms < self.now_ms - self.max_age_ms:
             message = f"the newest time given by {by} is {_written(time_ms)}, longer ago than is allowed"
             raise CannotTellError(Code.STALE, message, fix="get the newest checkpoint, and ask others which one they hold")
+
+
+def yet_to_come(found: Iterable[Cosignature], now_ms: int) -> str | None:
+    """What to say of a cosignature whose time is far after now."""
+    for item in found:
+        if item.time_s * 1000 > now_ms + FAR_MS:
+            return f"the cosignature of {item.key.name} is of {_written(item.time_s * 1000)}, which is yet to come"
+    return None
 
 
 def ahead_of(found: Iterable[Cosignature], admitted_ms: int) -> str | None:
