@@ -111,6 +111,9 @@ def _check_rights(event: KeyEvent, submission: Submission, trust: LedgerTrust, s
     if code in (Code.OK, Code.THRESHOLD):
         return
     bad = next((result.code for result in results if result.code is not Code.OK), code)
+    if bad is Code.KEY_REVOKED:
+        message, fix = "the key that signs this was itself retired or revoked", "sign with another: --key"
+        raise RefusedError(bad, message, at=Location(signers[0].public.source), fix=fix)
     names = ", ".join(sorted({result.principal for result in results if result.principal})) or signers[0].public.source
     raise RefusedError(bad, f"{names} may not {event.event} a key of {event.principal} ({KEY_EVENT})", fix=_MAKES_IT)
 

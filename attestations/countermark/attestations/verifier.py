@@ -248,7 +248,7 @@ def _none_holds(results: tuple[SignatureResult, ...], source: str) -> RefusedErr
     codes = {result.code for result in results}
     at = Location(source)
     for code, message, fix in (
-        (Code.KEY_REVOKED, "the signing key was revoked", "have it signed by a valid key"),
+        (Code.KEY_REVOKED, "the signing key was retired or revoked", "have it signed by a valid key"),
         (Code.KEY_WINDOW, "the signing key is not valid at this time", "sign within the key's window, or correct the window"),
     ):
         if code in codes:

@@ -81,9 +81,9 @@ class Manifest:
 
     def check_file(self, path: Path, source: Path) -> None:
         """`TamperError` unless a file has the length and the SHA-256 that the manifest says; `source` is what the message names."""
-        found = file_sha256(path)
-        if (found, path.stat().st_size) != (self.sha256, self.length):
-            message = f"the backup has the SHA-256 {found}, and its manifest says {self.sha256}"
+        found, length = file_sha256(path), path.stat().st_size
+        if (found, length) != (self.sha256, self.length):
+            message = f"the backup has the SHA-256 {found} and {length} bytes, and its manifest says {self.sha256} and {self.length}"
             fix = "take another copy; this one was changed or damaged"
             raise TamperError(Code.TAMPERED, message, at=Location(str(source)), fix=fix)
 
