@@ -24,7 +24,7 @@ from countermark.ledger.audit_pass import EntryAudit
 from countermark.ledger.audit_report import AuditReport, Findings
 from countermark.ledger.audit_schema import check_guards, check_indexes, check_schema, check_tables
 from countermark.ledger.audit_signatures import BundleKey
-from countermark.ledger.audit_witnesses import NOBODYS, check_witnesses
+from countermark.ledger.audit_witnesses import NOBODYS, check_cosignatures, check_witnesses
 from countermark.ledger.database import connect
 from countermark.ledger.freshness import Freshness
 from countermark.ledger.genesis import Genesis
@@ -117,7 +117,7 @@ class _Audit:
         head: tree.HeadRow | None = None
         if key and entries.complete:
             head = self._tree(entries, key, anchor)
-        for check in (check_duplicates, tree.check_cosignatures):
+        for check in (check_duplicates, check_cosignatures):
             with self._stage():
                 check(self.ledger, self.findings)
         return self._report(entries, head, genesis, anchor)

@@ -1,6 +1,5 @@
 """Checks of the tree and of everything that was signed over it: head, tiles, checkpoints, the anchor, notes held by others."""
 
-import base64
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -15,9 +14,6 @@ from countermark.ledger.merkle import Frontier
 from countermark.ledger.note import Checkpoint, VerifierKey, open_checkpoint
 from countermark.ledger.snapshot import Snapshot
 from countermark.ledger.tiles import TILE_BYTES, TILE_WIDTH, tile_root
-
-_COSIGNED: Final = 12
-"""The bytes of a cosignature before its signature: key ID and time."""
 
 _HEAD: Final = "SELECT id, size, root, frontier, note, admitted_ms, notes_chain FROM head"
 
@@ -186,24 +182,3 @@ def check_anchor_note(anchor: Anchor, key: VerifierKey, findings: Findings) -> b
         findings.add(Code.MALFORMED, "anchor", error.message)
         return False
     return True
-
-
-def check_cosignatures(ledger: Snapshot, findings: Findings) -> None:
-    """Each cosignature is about a checkpoint that is here, and its columns repeat its line."""
-    sql = (
-        "SELECT c.size, c.root, c.name, c.key_id, c.ts, c.line, k.root FROM cosignature AS c "
-        "LEFT JOIN checkpoint AS k ON k.size = c.size AND k.root = c.root"
-    )
-    for size, root, name, key_id, ts, line, known in ledger.stream(sql):
-        if known is None or known != root or not _repeats(line, name, key_id, ts):
-            findings.add(Code.TAMPERED, "cosignatures", f"the cosignature of {name!r} at {size} is not what its line says")
-
-
-def _repeats(line: object, name: object, key_id: object, ts: object) -> bool:
-    """Whether a line `— NAME base64(key ID ‖ u64 seconds ‖ signature)` (C2SP tlog-cosignature) is about these columns."""
-    fields = line.split(" ") if isinstance(line, str) else []
-    try:
-        data = base64.b64decode(fields[2], validate=True) if len(fields) == 3 else b""
-    except ValueError:
-        return False
-    return len(data) > _COSIGNED and (fields[1], data[:4], int.from_bytes(data[4:_COSIGNED])) == (name, key_id, ts)

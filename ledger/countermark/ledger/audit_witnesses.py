@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from countermark.attestations.codes import Code, Severity
-from countermark.attestations.errors import CountermarkError
+from countermark.attestations.errors import CountermarkError, InputError
 from countermark.ledger.audit_report import Findings
 from countermark.ledger.audit_tree import Roots
-from countermark.ledger.cosignature import Cosignature, CosignerKey
+from countermark.ledger.cosignature import TIME_BYTES, Cosignature, CosignerKey
 from countermark.ledger.freshness import ahead_of
 from countermark.ledger.note import Checkpoint
 from countermark.ledger.signed_note import SignatureLine, SignedNote
@@ -29,6 +29,28 @@ class Cosigned:
 
 
 NOBODYS = Cosigned(0, ())
+
+
+def check_cosignatures(ledger: Snapshot, findings: Findings) -> None:
+    """Each cosignature is about a checkpoint that is here, and its columns repeat its line."""
+    sql = (
+        "SELECT c.size, c.name, c.key_id, c.ts, c.line, k.root FROM cosignature AS c "
+        "LEFT JOIN checkpoint AS k ON k.size = c.size AND k.root = c.root"
+    )
+    for size, name, key_id, ts, line, known in ledger.stream(sql):
+        if known is None or _repeated(line) != (name, key_id, ts):
+            findings.add(Code.TAMPERED, "cosignatures", f"the cosignature of {name!r} at {size} is not what its line says")
+
+
+def _repeated(line: object) -> tuple[str, bytes, int] | None:
+    """Name, key ID and time of a line `— NAME base64(key ID ‖ u64 seconds ‖ signature)` (C2SP tlog-cosignature); none for any other."""
+    try:
+        parsed = SignatureLine.parse(line) if isinstance(line, str) else None
+    except InputError:
+        return None
+    if parsed is None or len(parsed.signature) <= TIME_BYTES:
+        return None
+    return parsed.name, parsed.key_id, int.from_bytes(parsed.signature[:TIME_BYTES])
 
 
 def check_witnesses(ledger: Snapshot, origin: str, roots: Roots, policy: WitnessPolicy, findings: Findings) -> Cosigned:

@@ -30,6 +30,8 @@ MAX_TIME_S: Final = 2**63 - 1
 _PUBLIC_BYTES: Final = {ED25519_COSIGNATURE: 32, ML_DSA_44_COSIGNATURE: 1312}
 _SIGNATURE_BYTES: Final = {ED25519_COSIGNATURE: 64, ML_DSA_44_COSIGNATURE: 2420}
 _TIME: Final = struct.Struct(">Q")
+TIME_BYTES: Final = _TIME.size
+"""The bytes of a cosignature before what the key made: seconds since 1970, big-endian."""
 _RANGE: Final = struct.Struct(">QQ")
 _MAX_NAME_BYTES: Final = 255
 

@@ -214,3 +214,14 @@ def case_30_a_cosignature_whose_line_is_none(lab: Lab) -> Look:
     row = (9, box.head.root, "witness.example/w", b"\1\2\3\4", 1_796_000_000, line)
     box.edit("INSERT INTO cosignature VALUES (?, ?, ?, ?, ?, ?)", values=row)
     return audited(box)
+
+
+@case(Code.TAMPERED, "", "the cosignature of 'witness.example/w' at 9 is not what its line says")
+def case_30_a_cosignature_whose_line_no_note_may_have(lab: Lab) -> Look:
+    """A hyphen for the em dash says the same to people, and breaks every note that the line is put in."""
+    box = lab.small()
+    data = b"\1\2\3\4" + (1_796_000_000).to_bytes(8) + bytes(64)
+    line = f"- witness.example/w {base64.b64encode(data).decode()}"
+    row = (9, box.head.root, "witness.example/w", data[:4], 1_796_000_000, line)
+    box.edit("INSERT INTO cosignature VALUES (?, ?, ?, ?, ?, ?)", values=row)
+    return audited(box)
