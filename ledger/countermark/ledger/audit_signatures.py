@@ -1,7 +1,8 @@
 """The signatures of the entries, verified beside the pass over them.
 
-They are nearly all of an audit's work. `cryptography` lets go of the interpreter while it verifies an Ed25519 or ECDSA signature, so
-threads are enough to use every core. What is found is put in order at the end: it does not depend on how many threads there were.
+`cryptography` lets go of the interpreter while it verifies an Ed25519 or ECDSA signature, so threads verify those of an export beside the
+reading of its files. The audit of a ledger, which has more to do than that, has processes, and in each of them one thread. What is found is
+put in order at the end: it does not depend on how many there were.
 """
 
 from collections import deque
@@ -34,7 +35,8 @@ class _Claim(NamedTuple):
 
 
 class SignatureAudit:
-    """Takes the entries one by one, and verifies their signatures in batches. Use it as a context manager, and ask for `finish` inside."""
+    """Takes the entries one by one, and verifies their signatures in batches. Ask for `finish` at the end; with several `workers` it is a
+    context manager, whose end stops the threads."""
 
     def __init__(self, findings: Findings, keys: Mapping[bytes, PublicKey], bundle_key: BundleKey | None, workers: int) -> None:
         self._findings = findings

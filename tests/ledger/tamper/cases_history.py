@@ -32,7 +32,7 @@ ALICES, BOBS, STRANGERS = (Signer(key.sign, public(key)) for key in (ALICE, BOB,
 
 
 def _rewritten(box: Box) -> Box:
-    """The signature in the newest leaf exchanged for another good one, and everything signed again by the log's owner."""
+    """Another time in the newest leaf, and everything signed again by the log's owner."""
     leaf = Leaf.decode(leaf_of(box, 8))
     replace_leaf(box, 8, replace(leaf, admitted_ms=leaf.admitted_ms + 1).encode())
     sign_again(box)

@@ -1,4 +1,4 @@
-"""Cases 23 to 29: notes that say something else, or say it in another way, than the log signed."""
+"""Cases 23 to 30: notes that say something else, or say it in another way, than the log signed."""
 
 import base64
 from functools import partial
