@@ -16,23 +16,8 @@ from cryptography.exceptions import InvalidSignature
 
 from countermark.attestations.errors import CountermarkError
 
-from . import (  # noqa: F401  # they enter their cases
-    cases_admission,
-    cases_backups,
-    cases_derived,
-    cases_entries,
-    cases_exports,
-    cases_forms,
-    cases_history,
-    cases_keys,
-    cases_notes,
-    cases_outside,
-    cases_proofs,
-    cases_tables,
-    cases_times,
-    cases_witness,
-)
-from .lab import CASES, Case, Lab, Look
+from .cases import CASES
+from .lab import Case, Lab, Look
 from .mutants import CHECKED, Mutant, mutants
 
 MUTANTS = list(mutants())
