@@ -16,7 +16,7 @@ import socket
 import sys
 from contextlib import suppress
 from types import ModuleType
-from typing import NoReturn
+from typing import NoReturn, TypedDict
 
 LIMIT = 1 << 20
 """Bytes that a request may have."""
@@ -56,7 +56,7 @@ def serve(path: str) -> None:
 def mind(connection: socket.socket) -> NoReturn:
     """Fork the program, wait for it, and tell how it ended, as `subprocess` would."""
     data, streams, _, _ = socket.recv_fds(connection, LIMIT, 3)
-    request = json.loads(data)
+    request: Request = json.loads(data)
     child = os.fork()
     if not child:
         connection.close()
@@ -66,19 +66,27 @@ def mind(connection: socket.socket) -> NoReturn:
     os._exit(0)
 
 
-def become(request: dict[str, object], streams: list[int]) -> NoReturn:
+class Request(TypedDict):
+    """What a connection brings beside the streams."""
+
+    arguments: list[str]
+    folder: str
+    environment: dict[str, str]
+
+
+def become(request: Request, streams: list[int]) -> NoReturn:
     """Be the program that was asked for; its end leaves out the taking down of all that was imported."""
     from countermark.cli.entry import main
 
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    sys.stdin, sys.stdout = open(0), open(1, "w")  # noqa: SIM115  # streams for the life of the process
-    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace")  # noqa: SIM115
-    os.chdir(str(request["folder"]))
+    sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
+    sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace")
+    os.chdir(request["folder"])
     os.environ.clear()
-    os.environ.update(dict(request["environment"]))  # type: ignore[call-overload]  # JSON of the peer beside this file
-    sys.argv = list(request["arguments"])  # type: ignore[call-overload]
+    os.environ.update(request["environment"])
+    sys.argv = request["arguments"]
     try:
         main()
     except SystemExit as end:
