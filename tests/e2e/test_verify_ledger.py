@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from program import Program
 
 from countermark.attestations import jsontext
@@ -32,6 +33,12 @@ def test_what_is_left_out_is_told(program: Program, box: Path) -> None:
     assert program("verify", "ledger", "--ledger", box, "--since", "2").code == 5
     assert program("verify", "ledger", "--ledger", box, "--since", "-1").code == 2
     assert program("verify", "ledger", "--ledger", box, "--workers", "0").code == 2
+
+
+@pytest.mark.parametrize("more", [(), ("--hash-only",)])
+def test_a_trust_policy_that_is_named_and_not_there_is_no_yes(program: Program, box: Path, more: tuple[str, ...]) -> None:
+    done = program("verify", "ledger", "--ledger", box, "--trust", "nowhere.yaml", *more)
+    assert (done.code, "nowhere.yaml" in done.err) == (4, True), done
 
 
 def test_a_complete_audit_that_found_the_ledger_whole_is_put_on_record(program: Program, box: Path) -> None:

@@ -46,10 +46,11 @@ def audit_ledger(
 ) -> AuditReport:
     """Check a ledger under its trust policy, and against checkpoints that somebody holds: in files, or as `witnesses` of a policy file.
 
-    That is by default the file `witnesses.policy` beside the ledger, if there is one.
+    That is by default the file `witnesses.policy` beside the ledger, if there is one. `CannotTellError` UNTRUSTED when a trust policy was
+    named that is not there.
     """
     believed = witnesses or (workspace.witness_file if exists(workspace.witness_file) else None)
-    trust = workspace.trust() if exists(workspace.trust_file) else None
+    trust = workspace.trust() if workspace.trust_given or exists(workspace.trust_file) else None
     return audit(
         workspace.ledger,
         trust.keys() if trust else {},
