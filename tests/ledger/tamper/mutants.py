@@ -42,6 +42,7 @@ CHECKED = {
     "merkle": {"check_inclusion", "check_consistency", "_check_trivial", "_check_sizes"},
     "note": None,
     "proof_file": None,
+    "read": None,
     "restore": None,
     "signed_note": None,
     "tiles": None,
